@@ -238,7 +238,23 @@ fn what_cannot_be_searched_is_refused_and_nothing_is_changed() {
             "1s",
         ]))
         .ends(2, &["the budget is too short"]);
-    let _ = fs::remove_file(program.file("result"));
+    program
+        .run(&prefer(&["--propose", "no-such-program"]))
+        .ends(2, &["there is no program"]);
+    fs::write(program.file("twice"), "bfq\nbfq\n").expect("a file");
+    program
+        .run(&prefer(&["--space", "twice"]))
+        .ends(2, &["twice has \"bfq\" twice"]);
+    fs::remove_file(program.file("twice")).expect("a file");
+    let room = ["--budget", "150s", "--round-time", "1s", "--ramp", "100ms"];
+    let fits = program
+        .run(&prefer(&[&room[..], &["--dry-run"]].concat()))
+        .ends(0, &[]);
+    assert!(
+        fits.stdout.contains("the budget has no time for it"),
+        "{}",
+        fits.stdout
+    );
     let dry = program.run(&prefer(&["--dry-run"])).ends(0, &[]);
     assert!(
         dry.stdout.contains("mq-deadline,iosched/fifo_batch=1"),

@@ -243,6 +243,13 @@ impl TuneObserver for Progress {
 
     fn stage_ends(&mut self, tune: &TuneResult) {
         self.clear();
+        if let [only] = tune.stages.as_slice() {
+            // What was said before is not of a metric.
+            let primary = &only.result.design.primary;
+            let is_of_metric = |text: &&String| primary.iter().any(|it| text.contains(&it.name));
+            let notes = only.result.notes.iter().filter(is_of_metric);
+            notes.for_each(|text| note(text));
+        }
         if tune.referee.is_none()
             && let Some(best) = report_tune::ledger(tune).first()
         {
@@ -258,6 +265,12 @@ impl TuneObserver for Progress {
             "asks {} for arms",
             recorded::shown(argv)
         )));
+    }
+
+    fn refuses(&mut self, lines: usize) {
+        note(&format!(
+            "{lines} lines of the answer name nothing that can be tried: `skipped` in the result says why"
+        ));
     }
 }
 

@@ -13,7 +13,7 @@ use iosched_experiment::machine::Resources;
 use iosched_experiment::run::ensure_valid;
 use iosched_experiment::saved::to_json;
 use iosched_experiment::session::Session;
-use iosched_experiment::tune::TuneRun;
+use iosched_experiment::tune::{self, TuneRun};
 use iosched_experiment::workload::participants::Participants;
 use iosched_experiment::workload::recorded;
 use iosched_host::system::device::Disks;
@@ -66,7 +66,11 @@ pub fn run(arguments: &Tune) -> Result<()> {
     };
     let default = in_force(&disks)?;
     let (candidates, skipped) = space::candidates(&asked, &default, &disks, &*rounds.workload)?;
-    let tune = begun(arguments, asked, candidates, skipped);
+    let mut tune = begun(arguments, asked, candidates, skipped);
+    let control = disks::control(conditions.control.as_deref(), &disks)?;
+    let control_name = control.as_ref().map(|disk| disk.name.clone());
+    let design = design(default, &rounds, conditions, control_name);
+    tune::fit(&mut tune, &design)?;
     rounds.left_out.iter().for_each(|text| note(text));
     let scratch = session.scratch();
     let granted = PermissionRequest {
@@ -90,14 +94,7 @@ pub fn run(arguments: &Tune) -> Result<()> {
         &*rounds.workload,
         Some(session.journal()),
     )?;
-    let control = disks::control(conditions.control.as_deref(), &disks)?;
     let notes = notes_of(scratch, granted.notes.clone(), said);
-    let design = design(
-        default,
-        &rounds,
-        conditions,
-        control.as_ref().map(|disk| disk.name.clone()),
-    );
     let Granted { place, hold, .. } = granted;
     let resources = session.resources(hold, control, participants)?;
     let run = TuneRun {
@@ -211,39 +208,47 @@ fn design(
     }
 }
 
-/// How long it takes.
+/// How much it is, and how long it takes.
 fn outlook(tune: &TuneResult, rounds: &Rounds) {
-    let arms = tune.candidates.len() - 1;
-    let (search, referee) = search::rounds(arms, &tune.space);
+    let to_try = tune
+        .candidates
+        .iter()
+        .filter(|it| it.left_out.is_none())
+        .count()
+        - 1;
+    let (search, referee) = search::rounds(to_try, &tune.space);
     let round_s = (rounds.times.ramp + rounds.times.window).as_secs_f64();
-    let time = if round_s > 0.0 {
-        format!(
-            ", about {}",
-            units::duration((search + referee) as f64 * (round_s + 0.6))
-        )
-    } else {
-        String::new()
-    };
-    match tune.budget_s {
-        Some(budget_s) => note(&format!(
-            "as many arms as fit into {}",
-            units::duration(budget_s)
-        )),
-        None if arms > 0 => note(&format!(
-            "{arms} arms in about {search} rounds, then {referee} or more fresh ones of the best{time}"
-        )),
-        None => {}
+    let is_unknown = rounds.times.auto.is_some() || round_s <= 0.0;
+    if let Some(budget_s) = tune.budget_s.filter(|_| is_unknown) {
+        let budget = units::duration(budget_s);
+        note(&format!(
+            "as many arms as fit into {budget}: the first rounds tell how long they take"
+        ));
+    } else if to_try > 0 {
+        let took_s = (search + referee) as f64 * (round_s + 0.6);
+        let time = if is_unknown {
+            String::new()
+        } else {
+            format!(
+                ", about {}",
+                units::duration(tune.budget_s.map_or(took_s, |it| it.min(took_s)))
+            )
+        };
+        note(&format!(
+            "{to_try} arms in about {search} rounds, then about {referee} fresh ones of the best{time}"
+        ));
     }
 }
 
 fn print_space(tune: &TuneResult) -> Result<()> {
     let mut text = String::new();
     for candidate in &tune.candidates {
-        let from = match candidate.from {
-            From::Disk => "  (what the disk has)",
-            _ => "",
+        let more = match (candidate.from, &candidate.left_out) {
+            (From::Disk, _) => "  (what the disk has)".to_owned(),
+            (_, Some(why)) => format!("  (left out: {why})"),
+            (_, None) => String::new(),
         };
-        let _ = writeln!(text, "{}{from}", candidate.arm);
+        let _ = writeln!(text, "{}{more}", candidate.arm);
     }
     for line in &tune.skipped {
         let _ = writeln!(text, "not tried: {line}");

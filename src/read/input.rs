@@ -11,7 +11,7 @@ use iosched_result::study::result::{SCHEMA_VERSION as STUDY_VERSION, StudyResult
 use iosched_result::study::schema1;
 use iosched_result::tune::read::{self as tune_read, UnreadableTune};
 use iosched_result::tune::{SCHEMA_VERSION as TUNE_VERSION, TuneResult};
-use iosched_result::types::result::{ResultFile, SCHEMA_VERSION};
+use iosched_result::types::result::{ResultFile, SCHEMA_VERSION, Status};
 
 /// The name of standard input, and of standard output.
 pub const STDIO: &str = "-";
@@ -29,9 +29,11 @@ impl Input {
             Input::Run(result) => Ok(Judged::Run(result)),
             Input::Study(study) => Ok(Judged::Study(study)),
             Input::Tune(tune) => match tune.referee {
-                Some(referee) => Ok(Judged::Run(Box::new(referee))),
-                None => Err(Failure::invalid(
-                    "the search has not come to its fresh rounds, and what it found so far claims nothing",
+                Some(referee) if referee.status == Status::Complete => {
+                    Ok(Judged::Run(Box::new(referee)))
+                }
+                _ => Err(Failure::invalid(
+                    "the search has not ended its fresh rounds, and what it found so far claims nothing",
                     "go on with `iosched-ab tune --resume FILE`",
                 )),
             },

@@ -7,6 +7,7 @@ use clap::Args;
 use iosched_result::gate::redrawn;
 use iosched_result::report::formats::{self, Asked, FORMATS, Format, Source};
 use iosched_result::report::gate::contradictions;
+use iosched_result::types::result::Status;
 
 use crate::choice;
 use crate::input::{self, Input};
@@ -22,7 +23,7 @@ Examples:
 
 #[derive(Args)]
 pub struct ReportArguments {
-    /// Result file that `run`, `aa`, `study` or `demo` wrote, `-` for standard input
+    /// Result file that `run`, `aa`, `study`, `tune` or `demo` wrote, `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Format of the report
@@ -51,7 +52,16 @@ pub fn run(arguments: &ReportArguments) -> Result<()> {
             Source::Run(result)
         }
         Input::Study(study) => Source::Study(study),
-        Input::Tune(tune) => Source::Tune(tune),
+        Input::Tune(tune) => {
+            let ended = tune
+                .referee
+                .iter()
+                .filter(|it| it.status == Status::Complete);
+            for contradiction in ended.flat_map(|it| contradictions(it, &redrawn(it, 1))) {
+                note(&contradiction);
+            }
+            Source::Tune(tune)
+        }
     };
     let asked = Asked {
         all: arguments.all,

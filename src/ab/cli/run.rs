@@ -276,7 +276,7 @@ pub struct Conditions {
     /// Switch the scheduler although the device is in use, for instance by a mounted file system
     #[arg(long)]
     pub allow_mounted: bool,
-    /// Result file, `-` for standard output [default: iosched-ab-TIMESTAMP.json]
+    /// Result file, `-` for standard output [default: iosched-ab-TIMESTAMP.json, of `tune` iosched-tune-TIMESTAMP.json]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Overwrite the result file if it exists

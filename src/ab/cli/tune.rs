@@ -24,7 +24,7 @@ Examples:
   arms of your own, one a line:
     iosched-ab tune sda --allow-mounted --workload probe-hog --prefer hog.throughput \\
       --keep probe.read_clat_mean --space arms.txt
-  arms that a program names, when it is told how the earlier ones did:
+  arms that a program names; it is told how its earlier ones did:
     iosched-ab tune sda --allow-mounted --workload randread --prefer iops --propose ./propose.py
   go on after an interruption:
     iosched-ab tune --resume iosched-tune-20260203T040506Z.json --allow-mounted";

@@ -1,16 +1,17 @@
 //! What a search tries: the settings that iosched knows, the arms of a file, or those that a command names.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::Result;
-use iosched_experiment::workload::Workload;
+use iosched_experiment::workload::{Workload, launch};
 use iosched_files::{input, trust};
 use iosched_host::scheduler;
 use iosched_host::system::device::Disks;
 use iosched_result::failure::Failure;
 use iosched_result::tune::ladder::ladder;
 use iosched_result::tune::{Candidate, DEFAULT, From, Space, TuneResult};
-use iosched_result::types::arm::{self, Arm};
+use iosched_result::types::arm::{Arm, PRESENT};
 
 use super::candidate;
 use crate::cli::Tune;
@@ -20,7 +21,7 @@ use iosched_read::messages::note;
 /// What the arguments ask for.
 pub struct AskedSpace {
     pub space: Space,
-    /// Of a file.
+    /// The arms of a file, if it is one.
     arms: Vec<Arm>,
 }
 
@@ -47,6 +48,18 @@ pub fn asked(arguments: &Tune) -> Result<AskedSpace> {
             "write it as for a shell, with its quotes closed",
         )
     })?;
+    let program = &argv[0];
+    let is_there = if program.contains('/') {
+        Path::new(program).is_file()
+    } else {
+        launch::is_in_path(OsStr::new(program))
+    };
+    if !is_there {
+        return Err(Failure::usage(
+            format!("--propose {command:?}: there is no program {program}"),
+            "give its path, or see to it that it is in PATH",
+        ));
+    }
     Ok(of(Space::Proposals {
         argv,
         most: usize::from(arguments.proposals),
@@ -72,7 +85,15 @@ fn of_file(path: &Path, is_trusted: bool) -> Result<Vec<Arm>> {
             "write one a line, such as mq-deadline,iosched/fifo_batch=1",
         ));
     }
-    arm::refuse_duplicate_labels(&arms)?;
+    for (index, arm) in arms.iter().enumerate() {
+        let label = &arm.label;
+        let cure =
+            "each line is another arm, and `present`, what the disk has, is compared in any case";
+        if label == PRESENT || arms[..index].iter().any(|other| other.label == *label) {
+            let times = if label == PRESENT { "" } else { " twice" };
+            return Err(Failure::usage(format!("{name} has {label:?}{times}"), cure));
+        }
+    }
     if doubt.is_some() {
         for arm in &arms {
             note(&format!("sets {arm}"));
@@ -99,7 +120,7 @@ pub fn candidates(
         Space::File { .. } => (of_file.collect(), Vec::new()),
         space => {
             let properties = workload.properties();
-            // Of a command nobody knows.
+            // Nobody knows what a command does.
             let is_buffered = properties.through_page_cache.is_some() || properties.may_report;
             let found = ladder(
                 default,
@@ -117,10 +138,7 @@ pub fn candidates(
             }
         }
     };
-    let all: Vec<Candidate> = std::iter::once(own).chain(others).collect();
-    let arms: Vec<Arm> = all.iter().map(|it| it.arm.clone()).collect();
-    arm::refuse_duplicate_labels(&arms)?;
-    Ok((all, skipped))
+    Ok((std::iter::once(own).chain(others).collect(), skipped))
 }
 
 /// Schedulers that all disks offer.

@@ -29,13 +29,13 @@ use crate::run::{BlockEnd, Experiment, Observer, after_restoring, go_on_with, go
 use crate::saved::{self, now};
 use crate::workload::Workload;
 
-/// Of a round: switching, and starting the workload.
+/// Switching and starting the workload, in a round.
 const AROUND_S: f64 = 0.6;
 
 /// A search, and where it is run.
 pub struct TuneRun<'a> {
     pub disks: Disks,
-    /// Of each stage but for its arms; the only arm here is what the disks have.
+    /// The design of each stage, but for its arms: the only one here is what the disks have.
     pub design: Design,
     pub workload: &'a mut dyn Workload,
     pub participants: Vec<Named>,
@@ -54,6 +54,26 @@ pub trait TuneObserver: Observer {
     fn stage_begins(&mut self, tune: &TuneResult, name: &str, result: &ResultFile);
     fn stage_ends(&mut self, tune: &TuneResult);
     fn asks(&mut self, argv: &[String]);
+    /// So many lines of the answer are no arms that can be tried.
+    fn refuses(&mut self, lines: usize);
+}
+
+/// Leaves out what the budget has no time for, as soon as the times of the rounds are known. Err: it is too short for anything.
+pub fn fit(tune: &mut TuneResult, design: &Design) -> Result<()> {
+    let own_s = design.ramp_s + design.round_time_s + design.washout_s;
+    // A command takes as long as it takes.
+    if design.auto_times.is_some() || own_s <= 0.0 {
+        return Ok(());
+    }
+    search::fit(tune, own_s + AROUND_S).map_err(|needed_s| {
+        Failure::usage(
+            format!(
+                "the budget is too short: the smallest search and its referee need {}",
+                units::duration(needed_s)
+            ),
+            format!("give it --budget {:.0}s or more", needed_s.ceil()),
+        )
+    })
 }
 
 impl TuneRun<'_> {
@@ -93,6 +113,8 @@ impl TuneRun<'_> {
         machine: &mut dyn Machine,
         observer: &mut dyn TuneObserver,
     ) -> Result<TuneResult> {
+        // Before that there is nothing to go on with.
+        self.choose_times(machine, observer)?;
         saved::begin(self.output.as_ref(), self.replaces_output, &self.tune)?;
         let outcome = panics::caught(|| {
             machine.listen()?;
@@ -114,7 +136,6 @@ impl TuneRun<'_> {
 
     fn steps(&mut self, machine: &mut dyn Machine, observer: &mut dyn TuneObserver) -> Result<()> {
         let mut states: BTreeMap<usize, Vec<State>> = BTreeMap::new();
-        self.choose_times(machine, observer)?;
         loop {
             machine.ensure_uninterrupted()?;
             if let Some(place) = self.unfinished() {
@@ -167,22 +188,7 @@ impl TuneRun<'_> {
             self.design.round_time_s = result.design.round_time_s;
         }
         self.design.auto_times = None;
-        let own_s = self.design.ramp_s + self.design.round_time_s + self.design.washout_s;
-        // A command takes as long as it takes.
-        let fitted = if own_s > 0.0 {
-            search::fit(&mut self.tune, own_s + AROUND_S)
-        } else {
-            Ok(())
-        };
-        fitted.map_err(|needed_s| {
-            Failure::usage(
-                format!(
-                    "the budget is too short: even the schedulers without settings need {} and a referee",
-                    units::duration(needed_s)
-                ),
-                format!("give it --budget {:.0}m or more", (needed_s / 60.0).ceil()),
-            )
-        })
+        fit(&mut self.tune, &self.design)
     }
 
     fn design_of(&self, arms: &[usize], blocks: usize) -> Design {
@@ -314,7 +320,10 @@ impl TuneRun<'_> {
         };
         observer.asks(argv);
         let answer = propose::ask(&self.tune, argv)?;
-        propose::take(&mut self.tune, &answer);
+        let refused = propose::take(&mut self.tune, &answer);
+        if refused > 0 {
+            observer.refuses(refused);
+        }
         self.save()
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use iosched_host::system::ask::{self, Limits};
-use iosched_result::failure::Failure;
+use iosched_result::failure::{Failure, Kind, kind_of};
 use iosched_result::tune::score::standings;
 use iosched_result::tune::search::may_name;
 use iosched_result::tune::{Candidate, DEFAULT, From, Space, TuneResult};
@@ -21,31 +21,39 @@ const LIMITS: Limits = Limits {
     bytes: 1 << 20,
 };
 
+/// A longer line that is no arm is kept in part.
+const LONGEST_LINE: usize = 200;
+
 /// What the command prints.
 pub fn ask(tune: &TuneResult, argv: &[String]) -> Result<String> {
     let (program, arguments) = argv.split_first().context("a command without words")?;
     let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
-    let answer = ask::ask_with_input(
-        OsStr::new(program),
-        &arguments,
-        history(tune).as_bytes(),
-        LIMITS,
-    )?;
-    if !answer.status.success() {
-        return Err(Failure::runtime(
-            format!(
-                "`{}`: {}: {}",
-                recorded::shown(argv),
-                answer.status,
-                last_line(&String::from_utf8_lossy(&answer.stderr))
-            ),
+    let question = history(tune);
+    let failed = |why: String| {
+        Failure::runtime(
+            format!("`{}`: {why}", recorded::shown(argv)),
             "mend it, and go on with `iosched-ab tune --resume FILE`",
-        ));
+        )
+    };
+    let answer = ask::ask_with_input(OsStr::new(program), &arguments, question.as_bytes(), LIMITS);
+    let answer = answer.map_err(|error| match kind_of(&error) {
+        Kind::Interrupted(_) => error,
+        _ => failed(format!("{error:#}")),
+    })?;
+    if !answer.status.success() {
+        let said = last_line(&String::from_utf8_lossy(&answer.stderr));
+        let said = if said.is_empty() {
+            said
+        } else {
+            format!(": {said}")
+        };
+        return Err(failed(format!("{}{said}", answer.status)));
     }
-    String::from_utf8(answer.stdout).context("what the proposing command printed is not UTF-8")
+    // What is no text is no arm, either.
+    Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
 }
 
-/// Where a traceback says what is wrong.
+/// The last line, in which a traceback says what is wrong.
 fn last_line(text: &str) -> String {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     one_line(lines.next_back().unwrap_or_default())
@@ -105,31 +113,43 @@ pub fn history(tune: &TuneResult) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Makes candidates of an answer. One that names nothing new ends the proposals.
-pub fn take(tune: &mut TuneResult, answer: &str) {
+/// Makes candidates of an answer, and says how many of its lines are none. One that names nothing new ends the proposals.
+pub fn take(tune: &mut TuneResult, answer: &str) -> usize {
+    // So many of those that are no arms are kept.
+    const KEPT: usize = 20;
     let most = may_name(tune);
     let lines = answer.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let mut is_any_new = false;
-    for line in lines.take(most) {
+    let (mut named, mut refused) = (0, 0);
+    for line in lines {
+        if named == most {
+            break;
+        }
         match candidate(tune, line) {
             Ok(candidate) => {
-                is_any_new = true;
+                named += 1;
                 tune.candidates.push(candidate);
             }
-            Err(why) => tune.skipped.push(format!("proposed {line:?}: {why}")),
+            Err(why) => {
+                refused += 1;
+                if refused <= KEPT {
+                    let line: String = line.chars().take(LONGEST_LINE).collect();
+                    tune.skipped.push(format!("proposed {line:?}: {why}"));
+                }
+            }
         }
     }
     if let Space::Proposals { has_ended, .. } = &mut tune.space {
-        *has_ended = !is_any_new;
+        *has_ended = named == 0;
     }
+    refused
 }
 
 /// An arm of the disk's own settings: a proposal starts no commands and changes nothing else.
 fn candidate(tune: &TuneResult, line: &str) -> Result<Candidate, String> {
     let arm: Arm = line
         .parse()
-        .map_err(|error: anyhow::Error| format!("{error}"))?;
+        .map_err(|error: anyhow::Error| error.to_string())?;
     if let Some(name) = arm.setting_elsewhere() {
         return Err(format!("{name} is not a setting of the disk"));
     }

@@ -1,5 +1,5 @@
-//! Which candidates the disks have: each is set once and read back. What the kernel refuses, and what it makes the same as another
-//! arm, has no rounds.
+//! Finds which candidates the disks have: each is set once and read back. An arm that the kernel refuses, or makes the same as
+//! another one, has no rounds.
 
 use std::collections::BTreeMap;
 

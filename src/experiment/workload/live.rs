@@ -129,7 +129,6 @@ impl RunningLive {
         let found = self.application.between(first, last);
         Outcome {
             reported: found.metrics,
-            too_few_samples: found.insufficient_tail,
             problem: found.problem,
             misread: found.misread,
             ..Outcome::default()

@@ -28,7 +28,7 @@ impl<'a> Source<'a> {
             Source::Run(result) => vec![result],
             Source::Study(study) => study.results(),
             // The search claims nothing.
-            Source::Tune(tune) => tune.referee.iter().collect(),
+            Source::Tune(tune) => tune::ended(tune).into_iter().collect(),
         }
     }
 }

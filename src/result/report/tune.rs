@@ -50,7 +50,7 @@ pub fn render(tune: &TuneResult, all: bool, pictures: Option<Form>) -> String {
         }
     }
     let mut text = escape::message(&text);
-    if let Some(referee) = &tune.referee {
+    if let Some(referee) = ended(tune) {
         let _ = write!(
             text,
             "\nThe referee:\n{}",
@@ -86,7 +86,7 @@ pub fn markdown(tune: &TuneResult) -> String {
         let cells = row.cells().map(|cell| escape::markdown(&cell));
         let _ = writeln!(page, "| {} |", cells.join(" | "));
     }
-    if let Some(referee) = &tune.referee {
+    if let Some(referee) = ended(tune) {
         let _ = write!(page, "\n{}", of_run::render(referee));
     }
     page
@@ -107,17 +107,21 @@ pub fn title(tune: &TuneResult) -> String {
     }
 }
 
+/// The referee, if all of its rounds are there: before that it says nothing.
+pub fn ended(tune: &TuneResult) -> Option<&ResultFile> {
+    let referee = tune.referee.as_ref();
+    referee.filter(|referee| referee.status == Status::Complete)
+}
+
 /// The referee's decision: nothing else is one.
 pub fn answer(tune: &TuneResult) -> String {
-    if let Some(referee) = &tune.referee {
-        return decision::in_words(referee);
-    }
-    match tune.status {
-        Status::Complete => {
+    match (&tune.referee, tune.status) {
+        (Some(referee), _) if referee.status == Status::Complete => decision::in_words(referee),
+        (None, Status::Complete) => {
             let default = &tune.candidates[DEFAULT].arm.label;
-            format!("Keep {default}: no arm could be tried against it.")
+            format!("Keep {default}: no arm had a value that could be compared with it.")
         }
-        _ => "No answer yet: the search has not come to its fresh rounds, and what it found so far claims nothing.".to_owned(),
+        _ => "No answer yet: the search has not ended its fresh rounds, and what it found so far claims nothing.".to_owned(),
     }
 }
 
@@ -127,11 +131,14 @@ pub fn heading(tune: &TuneResult) -> Vec<String> {
         .iter()
         .filter(|it| it.left_out.is_none())
         .count();
-    let rounds = |count: usize| format!("{count} round{}", if count == 1 { "" } else { "s" });
+    let of =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let rounds = |count: usize| of(count, "round");
     let mut lines = vec![format!(
-        "{} · {tried} arms in {} stages, {}{}; took {}",
+        "{} · {} in {}, {}{}; took {}",
         title(tune),
-        tune.stages.len(),
+        of(tried, "arm"),
+        of(tune.stages.len(), "stage"),
         rounds(tune.search_rounds()),
         match &tune.referee {
             Some(referee) => format!(", and {} of the referee", rounds(referee.rounds.len())),
@@ -219,7 +226,7 @@ pub fn ledger(tune: &TuneResult) -> Vec<Row> {
     let standings = standings_after(tune, tune.stages.len(), &all);
     let in_referee = |index: usize| {
         let label = &tune.candidates[index].arm.label;
-        let referee = tune.referee.as_ref()?;
+        let referee = ended(tune)?;
         referee
             .design
             .arms
@@ -296,8 +303,10 @@ pub mod tests {
     use super::*;
     use crate::report::fixture;
     use crate::statistics::stopping::Stopping;
+    use crate::tune::read;
     use crate::tune::{Candidate, Phase, SCHEMA, SCHEMA_VERSION, Stage};
     use crate::types::goals::Goals;
+    use crate::types::plan::Plan;
 
     fn candidate(text: &str, from: From, left_out: Option<&str>) -> Candidate {
         Candidate {
@@ -307,8 +316,9 @@ pub mod tests {
         }
     }
 
-    fn result(arms: &[&str], blocks: usize, gain: f64) -> ResultFile {
+    fn result(seed: u64, arms: &[&str], blocks: usize, gain: f64) -> ResultFile {
         let mut result = fixture::empty(arms, Stopping::Fixed { blocks }, &["iops"]);
+        result.plan = Plan::new(seed, arms.len(), blocks);
         result.design.goals = Some(Goals {
             prefer: Some("iops".to_owned()),
             keep: Vec::new(),
@@ -340,9 +350,9 @@ pub mod tests {
             skipped: vec!["write_expire: the workload does not write".to_owned()],
             stages: vec![Stage {
                 phase: Phase::Space,
-                result: result(&["present=none", "kyber"], 2, 1.3),
+                result: result(8, &["present=none", "kyber"], 2, 1.3),
             }],
-            referee: Some(result(&["present=none", "kyber"], 20, 1.1)),
+            referee: Some(result(9, &["present=none", "kyber"], 20, 1.1)),
         }
     }
 
@@ -371,5 +381,60 @@ pub mod tests {
         let text = render(&unfinished, false, None);
         assert!(text.starts_with("No answer yet"), "{text}");
         assert!(!text.contains("Use kyber"), "{text}");
+        // Nor has one whose referee goes on.
+        let mut going_on = tuned();
+        let referee = going_on.referee.as_mut().unwrap();
+        referee.status = Status::Running;
+        going_on.status = Status::Interrupted;
+        let text = render(&going_on, true, None) + &markdown(&going_on);
+        assert!(
+            text.starts_with("No answer yet") && !text.contains("better ("),
+            "{text}"
+        );
+    }
+
+    type Change<'a> = &'a dyn Fn(&mut TuneResult);
+
+    fn referee(tune: &mut TuneResult) -> &mut ResultFile {
+        tune.referee.as_mut().expect("a referee")
+    }
+
+    #[test]
+    fn what_was_taken_away_or_exchanged_is_noticed() {
+        let parsed = |change: Change| {
+            let mut tune = tuned();
+            change(&mut tune);
+            match read::parse(&serde_json::to_vec(&tune).unwrap()) {
+                Ok(found) => Ok(found.unwrap()),
+                Err(read::UnreadableTune::Inconsistent(why)) => Err(why),
+                Err(other) => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(parsed(&|_| {}), Ok(tuned()));
+        let killed = |tune: &mut TuneResult| {
+            tune.referee = None;
+            tune.status = Status::Running;
+        };
+        assert!(parsed(&killed).is_ok());
+        let refused: [(&str, Change); 7] = [
+            ("has rounds left", &|tune| tune.referee = None),
+            ("has rounds left", &|tune| referee(tune).rounds.truncate(4)),
+            ("the seed of stage 1", &|tune| tune.stages.clear()),
+            ("the seed of stage 2", &|tune| {
+                let again = tune.stages.clone();
+                tune.stages.extend(again);
+            }),
+            ("has not ended", &|tune| {
+                tune.stages[0].result.status = Status::Running;
+            }),
+            ("no comparison", &|tune| {
+                referee(tune).design.is_placebo = true;
+            }),
+            ("design.alpha", &|tune| referee(tune).design.alpha = 0.9),
+        ];
+        for (says, change) in refused {
+            let why = parsed(change).unwrap_err();
+            assert!(why.contains(says), "{says}: {why}");
+        }
     }
 }

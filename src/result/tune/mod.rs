@@ -133,6 +133,10 @@ impl TuneResult {
     pub fn took_s(&self) -> f64 {
         let stages = self.stages.iter().map(|stage| &stage.result);
         let results = stages.chain(&self.referee);
-        results.filter_map(|result| result.rounds_took_s).sum()
+        // The sum of nothing is -0.
+        results
+            .filter_map(|result| result.rounds_took_s)
+            .sum::<f64>()
+            + 0.0
     }
 }

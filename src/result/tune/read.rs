@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
+use super::search::{self, Step};
 use super::{DEFAULT, SCHEMA_VERSION, TuneResult};
+use crate::analysis::turn::{self, Next};
 use crate::read;
-use crate::types::result::ResultFile;
+use crate::types::result::{Design, ResultFile, Status};
 
 /// Why it cannot be used.
 #[derive(Debug)]
@@ -56,8 +58,37 @@ fn check(tune: &TuneResult) -> Result<(), String> {
         return Err("budget_s is no time".to_owned());
     }
     let of_stages = tune.stages.iter().map(|stage| &stage.result);
-    for result in of_stages.chain(&tune.referee) {
+    for (index, result) in of_stages.chain(&tune.referee).enumerate() {
         check_result(tune, &default.arm.label, result)?;
+        // In the order in which they were run, each once.
+        if result.plan.seed != tune.seed.wrapping_add(index as u64 + 1) {
+            return Err(format!("the seed of stage {} is another", index + 1));
+        }
+    }
+    check_order(tune)
+}
+
+/// Each begins when the one before has ended, and a search is complete when nothing is left to do.
+fn check_order(tune: &TuneResult) -> Result<(), String> {
+    let has_ended = |result: &ResultFile| result.status == Status::Complete;
+    let before = tune.stages.len() - usize::from(tune.referee.is_none() && !tune.stages.is_empty());
+    if tune.stages[..before]
+        .iter()
+        .any(|stage| !has_ended(&stage.result))
+    {
+        return Err("a stage has not ended, and another has begun".to_owned());
+    }
+    if tune.status != Status::Complete {
+        return Ok(());
+    }
+    let is_over = |result: &ResultFile| has_ended(result) && turn::next(result) == Next::End;
+    let mut results = tune
+        .stages
+        .iter()
+        .map(|stage| &stage.result)
+        .chain(&tune.referee);
+    if !results.all(is_over) || search::next(tune) != Step::End {
+        return Err("it says that it is complete, and has rounds left".to_owned());
     }
     Ok(())
 }
@@ -65,6 +96,16 @@ fn check(tune: &TuneResult) -> Result<(), String> {
 fn check_result(tune: &TuneResult, default: &str, result: &ResultFile) -> Result<(), String> {
     read::check(result)?;
     let design = &result.design;
+    if design.is_placebo || design.live.is_some() {
+        return Err("a stage is no comparison of candidates".to_owned());
+    }
+    if design.alpha.total_cmp(&Design::ALPHA).is_ne() {
+        return Err(format!(
+            "design.alpha is {}, not {}",
+            design.alpha,
+            Design::ALPHA
+        ));
+    }
     if design.reference != DEFAULT || design.arms[DEFAULT].label != default {
         return Err(format!("a stage does not compare with {default:?}"));
     }

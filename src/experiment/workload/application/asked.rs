@@ -26,7 +26,7 @@ pub enum Asked {
 pub struct Wanted {
     pub name: String,
     pub better: Better,
-    /// Of the value.
+    /// The unit of the value.
     pub unit: Option<String>,
     /// What the user says that a number is.
     pub take: Option<Take>,

@@ -141,8 +141,7 @@ impl Application {
         for (wanted, value) in self.wanted.iter().zip(self.values(first, last)) {
             match value {
                 Ok(metric) => found.metrics.push(metric),
-                Err(NoValue::TooFew(_)) => found.insufficient_tail.push(wanted.name.clone()),
-                Err(NoValue::Problem(why)) => {
+                Err(why) => {
                     problems.push(format!("{} ({}): {why}", wanted.name, shown(wanted)));
                 }
             }

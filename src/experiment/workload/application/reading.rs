@@ -1,5 +1,6 @@
 //! Two readings of a metric make its value in the time between them. Pure.
 
+use std::fmt;
 use std::time::Duration;
 
 use iosched_result::statistics::beyond;
@@ -13,7 +14,7 @@ pub enum Take {
     Rate,
     /// Sum by count of what was observed between them.
     Mean,
-    /// Of what was observed between them, with this probability.
+    /// The quantile of what was observed between them, with this probability.
     Quantile(f64),
     /// The share of what was observed between them that is above this bound, in per cent.
     Above(f64),
@@ -44,6 +45,17 @@ pub enum NoValue {
     /// Something was observed between them, and too little for this percentile: how much.
     TooFew(f64),
     Problem(String),
+}
+
+impl fmt::Display for NoValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoValue::TooFew(count) => {
+                write!(f, "{count} observations are too few for this percentile")
+            }
+            NoValue::Problem(why) => f.write_str(why),
+        }
+    }
 }
 
 /// The application stood still, for which an arm may be the cause.
@@ -147,6 +159,17 @@ fn above(buckets: &[(f64, f64)], bound: f64) -> Result<f64, NoValue> {
         return Err(NoValue::Problem(NOTHING.to_owned()));
     }
     Ok((count - below) / count * 100.0)
+}
+
+/// How many were observed between two readings of buckets.
+pub fn observed(first: &Reading, last: &Reading) -> Option<f64> {
+    let (Value::Buckets(first), Value::Buckets(last)) = (&first.value, &last.value) else {
+        return None;
+    };
+    difference(first, last)
+        .ok()?
+        .last()
+        .map(|(_, count)| *count)
 }
 
 /// How wide the bucket is in which a percentile lies, as a part of its upper bound: so much of it is interpolated.

@@ -1,5 +1,5 @@
-//! Which series of a page is meant, and what is taken of it: `rate`, `mean` or `p99` of it in parentheses, or
-//! `above(BOUND,...)`. Pure.
+//! Selects a series of a page and what is taken of it: `rate(SERIES)`, `mean(SERIES)`, `p99(SERIES)`, `above(BOUND,SERIES)`, or the
+//! series itself. Pure.
 
 use std::fmt;
 use std::str::FromStr;

@@ -46,6 +46,7 @@ impl Application {
         ensure_known(wanted, &read)?;
         let values = self.values_of(index, readings, window);
         let values = values.map_err(|why| unusable(read[0].take, why))?;
+        ensure_enough(&read, window)?;
         ensure_fine(&read)?;
         ensure_alive(wanted, &values)?;
         let numbers: Vec<f64> = values.iter().map(|it| it.value).collect();
@@ -144,6 +145,29 @@ fn unusable(take: Take, why: NoValue) -> Refusal {
             "see to it that it has one, or leave it out".to_owned(),
         ),
     }
+}
+
+/// A window that has too few observations for its percentile counts against its arm, so a load that varies must not make it so.
+fn ensure_enough(read: &[&Reading], window: Duration) -> Result<(), Refusal> {
+    const RESERVE: f64 = 1.5;
+    let [first, .., last] = read else {
+        return Ok(());
+    };
+    let (Take::Quantile(p), Some(count)) = (last.take, reading::observed(first, last)) else {
+        return Ok(());
+    };
+    let seconds = last.at.saturating_sub(first.at).as_secs_f64();
+    let in_window = count * window.as_secs_f64() / seconds;
+    let needed = beyond::TO_REPORT / (1.0 - p) * RESERVE;
+    if in_window >= needed {
+        return Ok(());
+    }
+    Err((
+        format!("has about {in_window:.0} observations in a window"),
+        format!(
+            "this percentile needs {needed:.0}: choose a lower one, the mean, or a longer --round-time"
+        ),
+    ))
 }
 
 /// Two percentiles in one wide bucket look alike, whatever they are.

@@ -27,7 +27,7 @@ fn body(tune: &TuneResult) -> Markup {
         rows,
     };
     html! {
-        @match &tune.referee {
+        @match text::ended(tune) {
             Some(referee) => (super::body(referee)),
             None => p { strong { (name(&text::answer(tune))) } },
         }
