@@ -296,6 +296,7 @@ if wants lint; then
 	fi
 	if [[ $(version_of cargo-deny) != "$cargo_deny" ]]; then
 		say "building cargo-deny $cargo_deny into ${CARGO_HOME:-$HOME/.cargo}/bin; this takes some minutes, only once"
-		cargo install --quiet --locked "cargo-deny@$cargo_deny"
+		# It runs for seconds, so it is compiled for speed of compiling.
+		CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off cargo install --quiet --locked "cargo-deny@$cargo_deny"
 	fi
 fi
