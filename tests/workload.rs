@@ -59,7 +59,8 @@ impl Bench {
     fn round<'a>(&'a self, device_node: &'a PathBuf) -> Execution<'a> {
         Execution {
             device_nodes: std::slice::from_ref(device_node),
-            arm_label: "fast",
+            arm: None,
+            disks: &[],
             index: 7,
             block: 3,
             seed: 42,

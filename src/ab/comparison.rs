@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use iosched_experiment::run::Experiment;
 use iosched_experiment::session::Session;
+use iosched_experiment::workload::own_groups;
 use iosched_experiment::workload::participants::Participants;
 use iosched_host::system::device::Device;
 use iosched_result::statistics::stopping::Stopping;
@@ -110,6 +111,7 @@ pub fn compare(wanted: &Comparison<'_>) -> Result<()> {
     let mut arms = wanted.arms.clone();
     let conditions = wanted.conditions;
     let mut rounds = checked.rounds;
+    own_groups::ensure_there(&*rounds.workload, &arms)?;
     let spec = checked.spec;
     let seed = seed(conditions.seed);
     let outlook = wanted.outlook();

@@ -72,7 +72,8 @@ fn charge(device: PathBuf, report: &Path, launcher: &Path, guarded: bool) {
     let mut fio = Fio::from_job_file(&job, &[], true).expect("a job");
     let round = Execution {
         device_nodes: &[device],
-        arm_label: "fast",
+        arm: None,
+        disks: &[],
         index: 7,
         block: 3,
         seed: 42,

@@ -516,7 +516,8 @@ impl Machine for FakeMachine {
         let nodes = Disks::from(self.disk.clone()).nodes();
         let running = workload.start(&workload::Execution {
             device_nodes: &nodes,
-            arm_label: &task.arm.label,
+            arm: Some(task.arm),
+            disks: &[],
             index: task.planned.index,
             block: task.planned.block,
             seed: task.planned.workload_seed,

@@ -2,6 +2,7 @@
 
 mod admission; // one more arm
 mod elsewhere; // what arms set elsewhere than in the queue
+mod own_groups; // what arms set in the control groups of the workload
 mod preparation; // what the rounds of a study need, made once
 mod resources; // what a run needs beside its design
 
@@ -15,6 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use self::admission::nr_requests;
 use self::elsewhere::Elsewhere;
+use self::own_groups::OwnGroups;
 pub use self::resources::{Resources, probe_info};
 use super::control::Controls;
 use super::{Kept, Machine, OutputDirectory, Task};
@@ -57,6 +59,7 @@ pub struct RealMachine<'a> {
     /// By disk.
     baselines: Vec<SavedQueue>,
     scratch_file: Option<ScratchFile>,
+    own_groups: OwnGroups,
     _locks: Vec<Lock>,
     disks: Disks,
     controls: Controls,
@@ -114,6 +117,7 @@ impl<'a> RealMachine<'a> {
             deepest,
             baselines,
             scratch_file,
+            own_groups: OwnGroups::default(),
             _locks: locks,
             disks: disks.clone(),
             resources,
@@ -244,6 +248,7 @@ impl Machine for RealMachine<'_> {
         let journal = self.resources.journal;
         self.elsewhere
             .apply_after(arm, members, journal, &mut applied)?;
+        self.own_groups.try_out(arm, members, journal)?;
         Ok(applied)
     }
 
@@ -374,7 +379,8 @@ impl Machine for RealMachine<'_> {
     ) -> Result<Box<dyn Running>> {
         workload.start(&workload::Execution {
             device_nodes: &self.disks.nodes(),
-            arm_label: &task.arm.label,
+            arm: Some(task.arm),
+            disks: &self.disks.members,
             index: task.planned.index,
             block: task.planned.block,
             seed: task.planned.workload_seed,

@@ -6,7 +6,9 @@ use anyhow::Result;
 
 use crate::machine::Machine;
 use iosched_host::scheduler;
+use iosched_host::system::cgroup::group_file;
 use iosched_host::system::device::Device;
+use iosched_result::failure::{Kind, kind_of};
 use iosched_result::study::times::LeftOut;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::queue::State;
@@ -23,9 +25,10 @@ pub fn candidates(arms: &[Arm], disks: &[Device]) -> Result<Vec<Candidate>> {
     let candidate = |arm: &Arm| {
         let lacking = disks.iter().map(|disk| scheduler::lacks(disk, arm));
         let lacking = lacking.collect::<Result<Vec<_>>>()?;
+        let elsewhere = group_file::lacks(arm)?.map(|lack| lack.what);
         Ok(Candidate {
             arm: arm.clone(),
-            lacks: lacking.into_iter().flatten().next(),
+            lacks: lacking.into_iter().flatten().next().or(elsewhere),
         })
     };
     arms.iter().map(candidate).collect()
@@ -44,7 +47,12 @@ pub fn needs_a_try(candidates: &[Candidate]) -> bool {
 }
 
 fn is_unknown(candidate: &Candidate) -> bool {
-    candidate.lacks.is_none() && own_settings(&candidate.arm).next().is_some()
+    let arm = &candidate.arm;
+    candidate.lacks.is_none() && (own_settings(arm).next().is_some() || sets_own_groups(arm))
+}
+
+fn sets_own_groups(arm: &Arm) -> bool {
+    arm.of_own_groups().next().is_some()
 }
 
 fn own_settings(arm: &Arm) -> impl Iterator<Item = &str> {
@@ -66,6 +74,9 @@ pub fn try_out(candidates: &mut [Candidate], machine: &mut dyn Machine) -> Resul
             seen.insert(arm.scheduler.clone(), machine.read_back()?);
         }
         candidate.lacks = missing(arm, &seen[&arm.scheduler]);
+        if candidate.lacks.is_none() && sets_own_groups(arm) {
+            candidate.lacks = without_group_file(machine.apply(arm))?;
+        }
     }
     Ok(())
 }
@@ -78,6 +89,19 @@ fn missing(arm: &Arm, states: &[State]) -> Option<String> {
     };
     let name = own_settings(arm).find(is_missing)?;
     Some(format!("{} has no setting {name} here", arm.scheduler))
+}
+
+/// What the control groups of this machine do not have for an arm that was set.
+fn without_group_file<T>(applied: Result<T>) -> Result<Option<String>> {
+    match applied {
+        Ok(_) => Ok(None),
+        Err(error) if kind_of(&error) == Kind::Lacking => {
+            // The second line is for somebody who can do something now.
+            let why = error.root_cause().to_string();
+            Ok(why.lines().next().map(str::to_owned))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The arms to compare, the first that fits of each label, and those labels of which none fits.

@@ -22,9 +22,10 @@ use iosched_host::system::cgroup::caller::Caller;
 use iosched_host::system::cgroup::controller::{lists, lock, marked_groups, write_control};
 use iosched_host::system::cgroup::end::pids;
 use iosched_host::system::cgroup::mounts::Mounts;
-use iosched_host::system::cgroup::{PREFIX, cpu_stat};
-use iosched_host::system::device::{disk_number, mounts};
+use iosched_host::system::cgroup::{PREFIX, cpu_stat, group_file};
+use iosched_host::system::device::{Device, disk_number, mounts};
 use iosched_result::failure::Failure;
+use iosched_result::types::arm::Arm;
 use iosched_result::types::outcome::{CgroupRef, DiskBytes};
 use twin::Twin;
 
@@ -195,6 +196,14 @@ impl Group {
             }
         }
         Ok(())
+    }
+
+    /// What the arm sets in the group of this process.
+    pub fn set_as(&self, process: &str, arm: Option<&Arm>, disks: &[Device]) -> Result<()> {
+        let own = arm.into_iter().flat_map(Arm::of_own_groups);
+        let mut own = own.filter(|(of, ..)| *of == process);
+        let directories: Vec<&Path> = self.members.iter().map(|it| it.path.as_path()).collect();
+        own.try_for_each(|(_, file, value)| group_file::set_own(&directories, file, value, disks))
     }
 
     /// The share of the device that bfq gives it, relative to the usual 100.

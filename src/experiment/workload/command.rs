@@ -248,7 +248,7 @@ impl Workload for CommandLine {
     }
 
     fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>> {
-        let group = Group::create(round.journal, "command")?;
+        let group = round.group("command")?;
         let user = self.user.as_ref();
         output::make_own(round.directory, user.map(User::ids))
             .context("making the command's own directory")?;
@@ -295,7 +295,7 @@ fn environment(
             nodes.first().copied().unwrap_or_default().into(),
         ),
         ("IOSCHED_DEVICES", nodes.join(OsStr::new(" "))),
-        ("IOSCHED_ARM", round.arm_label.into()),
+        ("IOSCHED_ARM", round.arm.map_or("", |arm| &arm.label).into()),
         ("IOSCHED_BLOCK", round.block.to_string().into()),
         ("IOSCHED_ROUND", round.index.to_string().into()),
         ("IOSCHED_SEED", round.seed.to_string().into()),

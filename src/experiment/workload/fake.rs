@@ -94,7 +94,7 @@ impl Workload for Fake {
         let call = Call {
             index: round.index,
             block: round.block,
-            arm_label: round.arm_label.to_owned(),
+            arm_label: round.arm.map_or_else(String::new, |arm| arm.label.clone()),
             seed: round.seed,
         };
         self.log.0.borrow_mut().calls.push(call.clone());

@@ -77,7 +77,7 @@ impl FioProcess {
             .with_context(|| format!("writing {}", job_file.display()))?;
         let output = file("json");
         let argv = arguments(program, &output, seed, part.job.writes(), &job_file);
-        let group = Group::create(round.journal, &part.label)?;
+        let group = round.group(&part.label)?;
         group.set(&part.group, round.device_nodes)?;
         let process = launch::start(
             &Launch {

@@ -10,9 +10,12 @@ use std::time::Duration;
 use anyhow::Result;
 
 use self::application::Application;
+use self::cgroup::Group;
 use self::properties::Properties;
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::file::ScratchFile;
+use iosched_host::system::device::Device;
+use iosched_result::types::arm::Arm;
 use iosched_result::types::outcome::{CgroupRef, Outcome};
 
 pub mod application; // metrics of the application, read at both ends of a live window
@@ -35,6 +38,7 @@ pub mod launch; // starts a program inside its control group
 pub mod live; // whatever runs anyway
 pub(crate) mod names; // valid names of files and groups. Pure
 pub mod offer; // which metrics a run of it can have
+pub mod own_groups; // processes in whose control groups arms set something. Pure
 pub mod participants; // processes that ran before, whose I/O is the workload's
 pub mod places; // names of places in the words of a command
 pub mod properties; // what a workload is like
@@ -90,7 +94,10 @@ impl fmt::Display for Target {
 pub struct Execution<'a> {
     /// The devices that the workload uses; at least one.
     pub device_nodes: &'a [PathBuf],
-    pub arm_label: &'a str,
+    /// None: commands that make what the rounds need.
+    pub arm: Option<&'a Arm>,
+    /// Of the device nodes.
+    pub disks: &'a [Device],
     pub index: usize,
     pub block: usize,
     pub seed: u64,
@@ -103,6 +110,15 @@ pub struct Execution<'a> {
     pub journal: &'a Journal,
     /// A binary whose `main` calls [`launch::run_if_asked`].
     pub launcher: &'a Path,
+}
+
+impl Execution<'_> {
+    /// The control group of one of its processes, with the settings that the arm has for it.
+    fn group(&self, label: &str) -> Result<Group> {
+        let group = Group::create(self.journal, label)?;
+        group.set_as(label, self.arm, self.disks)?;
+        Ok(group)
+    }
 }
 
 /// A running workload. Dropping it kills all of its processes.

@@ -95,7 +95,7 @@ impl Places {
                     let all = all.collect::<Result<Vec<_>>>()?;
                     all.into_iter().map(Saved::System).collect()
                 }
-                Place::Queue | Place::Undo => Vec::new(),
+                Place::Queue | Place::Own { .. } | Place::Undo => Vec::new(),
             };
             for one in found {
                 if !saved.contains(&one) {

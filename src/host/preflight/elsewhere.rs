@@ -13,7 +13,7 @@ pub(super) fn check(disks: &[Device], arms: &[Arm], findings: &mut Findings) -> 
     for arm in arms {
         for (place, name, _) in arm.placed() {
             match place {
-                Place::Queue | Place::Undo => {}
+                Place::Queue | Place::Own { .. } | Place::Undo => {}
                 Place::Group { path, file } => match group_file::missing(path, file)? {
                     Some(lack) => findings.add(
                         Severity::Usage,

@@ -37,7 +37,8 @@ impl Demo {
         let files = TemporaryFiles::create(journal, "demo")?;
         let running = workload.start(&workload::Execution {
             device_nodes: &[Path::new("/dev").join(scratch.device_name())],
-            arm_label: "demo",
+            arm: None,
+            disks: &[],
             index: 0,
             block: 0,
             seed: 1,

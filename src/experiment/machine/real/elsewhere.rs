@@ -35,7 +35,7 @@ impl Elsewhere {
         baselines: &[SavedQueue],
         journal: &Journal,
     ) -> Result<Elsewhere> {
-        if arms.iter().all(|arm| arm.setting_elsewhere().is_none()) {
+        if !arms.iter().any(Arm::sets_what_outlives_rounds) {
             return Ok(Elsewhere::default());
         }
         let lock = preflight::lock_elsewhere()?;

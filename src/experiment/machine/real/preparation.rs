@@ -50,7 +50,8 @@ impl RealMachine<'_> {
             .with_places();
         let mut running = command.start(&Execution {
             device_nodes: nodes,
-            arm_label: "",
+            arm: None,
+            disks: &self.disks.members,
             index: 0,
             block: 0,
             seed: 0,

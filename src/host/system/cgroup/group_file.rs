@@ -1,9 +1,9 @@
 //! Files of control groups that arms set: where they are on this machine, and what it lacks for one.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::mounts::Mounts;
 use super::setting::SavedGroup;
@@ -11,7 +11,9 @@ use super::weights::each_group;
 use crate::system::device::{Device, mounts};
 use iosched_files::interrupt;
 use iosched_result::failure::Failure;
+use iosched_result::types::arm::Arm;
 use iosched_result::types::arm::group_file::{self, Form, GroupFile};
+use iosched_result::types::arm::place::Place;
 
 /// A file in a group of this machine.
 pub struct Group {
@@ -66,6 +68,37 @@ pub fn of_scheduler(disk: &Device, scheduler: &str) -> Result<Vec<SavedGroup>> {
     Ok(found)
 }
 
+/// Sets a file of a group that this program has made for a process of a workload; it ends with the group. Read back.
+/// `directories`: the group in each hierarchy.
+pub fn set_own(
+    directories: &[&Path],
+    file: &'static GroupFile,
+    value: &str,
+    disks: &[Device],
+) -> Result<()> {
+    let find = |file: &GroupFile| directories.iter().find(|it| it.join(file.name).is_file());
+    let mut written = vec![(file, value.to_owned())];
+    if find(file).is_none() {
+        written = file.older(value);
+    }
+    if written.is_empty() || written.iter().any(|(file, _)| find(file).is_none()) {
+        return Err(Failure::lacking(
+            format!("the control groups of this machine have no {}", file.name),
+            if file.is_unified() && file.older(value).is_empty() {
+                format!("{}, and control groups of version 2", kernel_hint(file))
+            } else {
+                kernel_hint(file)
+            },
+        ));
+    }
+    for (file, value) in written {
+        let directory = find(file).context("the file was there")?.to_path_buf();
+        let saved = Group { directory, file }.save(file.name, disks)?;
+        saved.iter().try_for_each(|one| one.apply(Some(&value)))?;
+    }
+    Ok(())
+}
+
 /// What a machine lacks for a setting, and what to do.
 pub struct Lack {
     pub what: String,
@@ -114,13 +147,26 @@ pub fn missing(path: &str, file: &GroupFile) -> Result<Option<Lack>> {
             ),
         );
     }
+    lack(what, kernel_hint(file))
+}
+
+fn kernel_hint(file: &GroupFile) -> String {
     let module = file.scheduler.map_or_else(String::new, |name| {
         format!(", and its module {name} must be loaded")
     });
-    lack(
-        what,
-        format!("this kernel needs {}{module}", file.kernel_option),
-    )
+    format!("this kernel needs {}{module}", file.kernel_option)
+}
+
+/// What this machine lacks for the settings of an arm in control groups that are there already.
+pub fn lacks(arm: &Arm) -> Result<Option<Lack>> {
+    for (place, ..) in arm.placed() {
+        if let Place::Group { path, file } = place
+            && let Some(lack) = missing(path, file)?
+        {
+            return Ok(Some(lack));
+        }
+    }
+    Ok(None)
 }
 
 fn other_hierarchy(file: &GroupFile) -> String {

@@ -81,7 +81,7 @@ pub(super) fn check_settings(
 /// What speaks against a setting under this scheduler.
 fn check_alone(text: &str, scheduler: &str, place: Place) -> Result<()> {
     match place {
-        Place::Group { file, .. }
+        Place::Group { file, .. } | Place::Own { file, .. }
             if scheduler != PRESENT && file.scheduler.is_some_and(|only| only != scheduler) =>
         {
             let only = file.scheduler.unwrap_or_default();
@@ -132,7 +132,7 @@ fn place_of<'a>(text: &str, name: &'a str) -> Result<Place<'a>> {
     Err(Failure::usage(
         format!("arm {text:?}: {wrong}"),
         "a setting is a path below the device's queue/ in sysfs, for example nr_requests or iosched/read_expire; \
-         one of a control group (cgroup:/db.slice/io.max); or one of the system (vm.dirty_bytes)",
+         one of a control group (cgroup:/db.slice/io.max, or cgroup:{NAME}/io.max of a process of the workload); or one of the system (vm.dirty_bytes)",
     ))
 }
 

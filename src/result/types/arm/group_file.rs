@@ -148,6 +148,31 @@ impl GroupFile {
         !self.name.starts_with("blkio.")
     }
 
+    /// The files of the older hierarchy that stand for it there, with their values.
+    pub fn older(&self, value: &str) -> Vec<(&'static GroupFile, String)> {
+        let stands_for = |key: &str| match key {
+            "rbps" => "blkio.throttle.read_bps_device",
+            "wbps" => "blkio.throttle.write_bps_device",
+            "riops" => "blkio.throttle.read_iops_device",
+            _ => "blkio.throttle.write_iops_device",
+        };
+        match self.name {
+            "io.max" => {
+                let pairs = value.split_whitespace().filter_map(|it| it.split_once('='));
+                let limits = pairs.filter_map(|(key, value)| {
+                    let value = if value == "max" { "0" } else { value };
+                    Some((of(stands_for(key))?, value.to_owned()))
+                });
+                limits.collect()
+            }
+            "io.bfq.weight" => {
+                let file = of("blkio.bfq.weight_device").into_iter();
+                file.map(|file| (file, value.to_owned())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Err: what is wrong, as in `must be a number`.
     pub(super) fn check(&self, value: &str) -> Result<(), String> {
         match self.form {
@@ -162,6 +187,8 @@ impl GroupFile {
                     pair.is_some_and(|(key, value)| {
                         keys.contains(&key)
                             && seen.insert(key.to_owned())
+                            // The older hierarchy takes it for no limit.
+                            && !(self.name == "io.max" && value.trim_start_matches('0').is_empty())
                             && !value.is_empty()
                             && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
                     })
@@ -250,6 +277,7 @@ mod tests {
             ("io.max", ""),
             ("io.max", "5"),
             ("io.max", "iops=5"),
+            ("io.max", "riops=0"),
             ("io.max", "riops=5 riops=6"),
             ("io.max", "8:0 riops=5"),
             ("io.max", "riops=5\nwbps=6"),
@@ -263,6 +291,29 @@ mod tests {
             }
             assert!(check(name, value).is_err(), "{name}={value}");
         }
+    }
+
+    #[test]
+    fn the_older_hierarchy_has_a_file_for_each_limit() {
+        let older = |name: &str, value: &str| {
+            let files = of(name).expect(name).older(value);
+            let files = files
+                .iter()
+                .map(|(file, value)| format!("{} {value}", file.name));
+            files.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            older("io.max", "riops=5 wbps=max"),
+            [
+                "blkio.throttle.read_iops_device 5",
+                "blkio.throttle.write_bps_device 0"
+            ]
+        );
+        assert_eq!(
+            older("io.bfq.weight", "300"),
+            ["blkio.bfq.weight_device 300"]
+        );
+        assert!(older("io.latency", "target=5").is_empty());
     }
 
     #[test]

@@ -17,6 +17,11 @@ pub enum Place<'a> {
         path: &'a str,
         file: &'static GroupFile,
     },
+    /// The group that each round makes for this process of the workload, and that ends with the round.
+    Own {
+        process: &'a str,
+        file: &'static GroupFile,
+    },
     System(&'static SystemSetting),
     /// A command that makes the arm what it is.
     Exec,
@@ -50,11 +55,19 @@ fn group(rest: &str) -> Result<Place<'_>, String> {
     let Some((path, file)) = rest.rsplit_once('/') else {
         return Err("is not cgroup:/PATH/FILE".to_owned());
     };
+    let own = path
+        .strip_prefix('{')
+        .and_then(|path| path.strip_suffix('}'));
     let path = if path.is_empty() { "/" } else { path };
     let is_sound = |part: &str| !part.is_empty() && part != "." && part != "..";
-    if !path.starts_with('/') || (path != "/" && !path[1..].split('/').all(is_sound)) {
+    if own == Some("") {
+        return Err("names no process of the workload: cgroup:{NAME}/FILE".to_owned());
+    }
+    let is_path = path.starts_with('/') && (path == "/" || path[1..].split('/').all(is_sound));
+    if own.is_none() && !is_path {
         return Err(
-            "is not cgroup:/PATH/FILE, with the path from the root of the hierarchy".to_owned(),
+            "is not cgroup:/PATH/FILE, with the path from the root of the hierarchy, or cgroup:{NAME}/FILE, with a process of the workload"
+                .to_owned(),
         );
     }
     let Some(file) = group_file::of(file) else {
@@ -63,7 +76,10 @@ fn group(rest: &str) -> Result<Place<'_>, String> {
     if file.is_of_the_root && path != "/" {
         return Err(format!("is only in the root: cgroup:/{}", file.name));
     }
-    Ok(Place::Group { path, file })
+    Ok(match own {
+        Some(process) => Place::Own { process, file },
+        None => Place::Group { path, file },
+    })
 }
 
 /// A part of an arm's text, which begins after a comma: name and value.
@@ -101,7 +117,7 @@ pub(super) fn join(name: &str, value: &str) -> String {
 pub(super) fn check_value(place: Place, value: &str) -> Result<(), String> {
     match place {
         Place::Queue => Ok(()),
-        Place::Group { file, .. } => file.check(value),
+        Place::Group { file, .. } | Place::Own { file, .. } => file.check(value),
         Place::System(setting) => match value.parse::<u64>() {
             // The kernel has the limit in its other unit then, or none.
             Ok(0) if setting.other_unit.is_some() => Err("must be 1 or more".to_owned()),
@@ -129,8 +145,15 @@ mod tests {
             panic!("the root");
         };
         assert_eq!(path, "/");
+        let Ok(Place::Own { process, file }) = of("cgroup:{hog.1}/io.max") else {
+            panic!("a group of the workload");
+        };
+        assert_eq!((process, file.name), ("hog.1", "io.max"));
         for (name, why) in [
             ("cgroup:db/io.max", "path from the root"),
+            ("cgroup:{}/io.max", "names no process"),
+            ("cgroup:{hog/io.max", "a process of the workload"),
+            ("cgroup:{hog}/io.cost.qos", "only in the root"),
             ("cgroup:io.max", "is not cgroup:/PATH/FILE"),
             ("cgroup:/a/../io.max", "path from the root"),
             ("cgroup://x/io.max", "path from the root"),
@@ -151,6 +174,10 @@ mod tests {
         assert_eq!(
             split("cgroup:/a=b/io.max=riops=5 wbps=7"),
             pair("cgroup:/a=b/io.max", "riops=5 wbps=7")
+        );
+        assert_eq!(
+            split("cgroup:{a}/io.max=riops=5"),
+            pair("cgroup:{a}/io.max", "riops=5")
         );
         assert_eq!(split("exec:./load a=b"), pair("exec", "./load a=b"));
         assert_eq!(split("nothing"), None);
