@@ -6,7 +6,7 @@ mod short_study;
 mod support;
 
 use iosched_experiment::study::builtin;
-use short_study::run;
+use short_study::{TIMES, run};
 
 const BINARY: &str = support::under_test!("iosched-ab");
 
@@ -18,7 +18,7 @@ macro_rules! studies {
             #[test]
             #[ignore = "root"]
             fn $test() {
-                run(BINARY, $name, &$cells);
+                run(BINARY, $name, &$cells, TIMES);
             }
         )*
     };
@@ -42,6 +42,14 @@ studies! {
     blame: "blame", ["few-requests"];
 }
 
+/// With weights the neighbour may get nothing in a second.
+#[test]
+#[ignore = "root"]
+fn cgroup() {
+    let times = "ramp_s = 1\nround_s = 5\nblocks = 1";
+    run(BINARY, "cgroup", &["beside-readers"], times);
+}
+
 #[test]
 fn none_is_left_out() {
     let mut built_in: Vec<String> = builtin::all()
@@ -50,7 +58,9 @@ fn none_is_left_out() {
         .map(|study| study.name)
         .collect();
     let mut ran: Vec<&str> = NAMES.to_vec();
-    ran.push("startup"); // drops the caches of the whole machine: see tests/page_cache.rs
+    // They drop the caches and set the dirty limits of the whole machine: see tests/page_cache.rs.
+    ran.extend(["startup", "dirty"]);
+    ran.push("cgroup");
     built_in.sort();
     ran.sort_unstable();
     assert_eq!(built_in, ran);

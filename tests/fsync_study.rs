@@ -4,7 +4,7 @@
 mod short_study;
 mod support;
 
-use short_study::{postgres, run};
+use short_study::{TIMES, postgres, run};
 
 const BINARY: &str = support::under_test!("iosched-ab");
 
@@ -15,5 +15,5 @@ fn pg_test_fsync_reports_its_methods() {
         println!("skipped: pg_test_fsync is not installed");
         return;
     }
-    run(BINARY, "fsync", &["pg_test_fsync"]);
+    run(BINARY, "fsync", &["pg_test_fsync"], TIMES);
 }

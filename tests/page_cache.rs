@@ -261,7 +261,30 @@ fn buffered_jobs_are_warned_of() {
 #[test]
 #[ignore = "root"]
 fn the_study_of_cold_starts_runs_on_the_disk_that_it_asks_for() {
-    short_study::run(BINARY, "startup", &["idle"]);
+    short_study::run(BINARY, "startup", &["idle"], short_study::TIMES);
+}
+
+/// It sets how much may be dirty in the whole machine, and puts that back.
+#[test]
+#[ignore = "root"]
+fn the_study_of_dirty_limits_runs_on_the_disk_that_it_asks_for() {
+    let limits = || {
+        [
+            "dirty_bytes",
+            "dirty_ratio",
+            "dirty_background_bytes",
+            "dirty_background_ratio",
+        ]
+        .map(|name| fs::read_to_string(format!("/proc/sys/vm/{name}")).expect("a limit"))
+    };
+    let before = limits();
+    short_study::run(
+        BINARY,
+        "dirty",
+        &["log-beside-sequential"],
+        short_study::TIMES,
+    );
+    assert_eq!(limits(), before);
 }
 
 const COLD_STUDY: &str = r#"

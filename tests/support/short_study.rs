@@ -12,22 +12,22 @@ use toml::Table;
 use crate::support::program::{Ended, Program};
 use crate::support::traces::traces_of;
 
-const TIMES: &str = "ramp_s = 0.2\nround_s = 1\nblocks = 1";
+pub const TIMES: &str = "ramp_s = 0.2\nround_s = 1\nblocks = 1";
 
 /// Its file with other times.
-fn shortened(program: &Program, name: &str) -> String {
+fn shortened(program: &Program, name: &str, times: &str) -> String {
     let printed = program.run(&["study", name, "--print"]).ends(0, &[]).stdout;
     let mut study: Table = printed.parse().expect("TOML");
-    let times: Table = TIMES.parse().expect("TOML");
+    let times: Table = times.parse().expect("TOML");
     study.insert("times".to_owned(), times.into());
     study.remove("quick");
     study.to_string()
 }
 
 /// Runs these cells of a study, and holds each to one block in which every arm had its round.
-pub fn run(binary: &str, name: &str, cells: &[&str]) {
+pub fn run(binary: &str, name: &str, cells: &[&str], times: &str) {
     let program = Program::new(binary);
-    fs::write(program.file("short.toml"), shortened(&program, name)).expect("a study");
+    fs::write(program.file("short.toml"), shortened(&program, name, times)).expect("a study");
     let mut arguments = vec!["study", "./short.toml", "-o", "result"];
     for cell in cells {
         arguments.extend(["--cells", cell]);

@@ -22,6 +22,8 @@ const FILES: [&str; BUILT_IN.len()] = [
     include_str!("../../../data/studies/device-ladder.toml"),
     include_str!("../../../data/studies/kyber-targets.toml"),
     include_str!("../../../data/studies/isolation.toml"),
+    include_str!("../../../data/studies/cgroup.toml"),
+    include_str!("../../../data/studies/dirty.toml"),
     include_str!("../../../data/studies/etcd.toml"),
     include_str!("../../../data/studies/blame.toml"),
 ];

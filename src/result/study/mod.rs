@@ -11,7 +11,7 @@ pub mod schema1; // results of the version before. Pure
 pub mod times; // of its rounds, and what it had no time for
 
 /// The studies that iosched brings.
-pub const BUILT_IN: [&str; 16] = [
+pub const BUILT_IN: [&str; 18] = [
     "record-size",
     "oltp-web",
     "read-buffer",
@@ -26,6 +26,8 @@ pub const BUILT_IN: [&str; 16] = [
     "device-ladder",
     "kyber-targets",
     "isolation",
+    "cgroup",
+    "dirty",
     "etcd",
     "blame",
 ];
