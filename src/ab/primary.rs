@@ -7,8 +7,8 @@ use iosched_result::failure::Failure;
 use iosched_result::metric::Metric;
 use iosched_result::metric::offer::Offer;
 use iosched_result::metric::profile::Does;
-use iosched_result::statistics::scale::Direction;
 use iosched_result::types::goals::Goals;
+use iosched_result::types::goals::asked::Asked;
 use iosched_result::types::outcome::Fixed;
 
 use crate::cli::{Conditions, DetailOption};
@@ -25,34 +25,18 @@ pub struct Primary {
 impl Primary {
     pub fn wanted(conditions: &Conditions, workload: &dyn Workload) -> Result<Primary> {
         let offer = offer(conditions, workload);
-        let read = |text: &String| Named::read(&offer, text);
-        let prefer = conditions.prefer.as_ref().map(read).transpose()?;
-        let keep = conditions.keep.iter().map(read);
-        let keep = keep.collect::<Result<Vec<Named>>>()?;
-        let named = conditions.metrics.iter().map(read);
-        let named = named.collect::<Result<Vec<Named>>>()?;
-        if let Some(Named { metric, .. }) = prefer.as_ref().filter(|it| it.has_no_direction()) {
-            return Err(Failure::usage(
-                format!(
-                    "{} has no better direction, so it cannot be preferred",
-                    metric.name
-                ),
-                "prefer another metric; --metric shows this one",
-            ));
-        }
-        // A user who names no metric to keep keeps those of the workload.
-        let are_named = !named.is_empty() || (prefer.is_some() && !keep.is_empty());
-        let (defaults, mut left_out) = if are_named {
-            (Vec::new(), None)
-        } else {
+        let asked = Asked::read(
+            &offer,
+            &conditions.metrics,
+            conditions.prefer.as_deref(),
+            &conditions.keep,
+        )?;
+        let (defaults, mut left_out) = if asked.needs_defaults() {
             defaults(&offer, workload)
+        } else {
+            (Vec::new(), None)
         };
-        let mut all: Vec<Named> = defaults.into_iter().map(Named::unasked).collect();
-        for metric in named.iter().chain(&prefer).chain(&keep) {
-            metric.join(&mut all)?;
-        }
-        let has_goals = prefer.is_some() || !keep.is_empty();
-        if has_goals && named.is_empty() && keep.is_empty() && workload.properties().may_report {
+        if asked.has_goals() && asked.names_none() && workload.properties().may_report {
             let others = match workload.properties().fixed {
                 Fixed::Time => "what the application reports besides",
                 Fixed::Work => "what the command reports besides, or its elapsed time,",
@@ -61,76 +45,13 @@ impl Primary {
                 "nothing is kept: {others} does not count; name it with --keep"
             ));
         }
-        let metrics: Vec<Metric> = all.into_iter().map(|it| it.metric).collect();
+        let (metrics, goals) = asked.beside(defaults)?;
         refuse_elapsed(&metrics, workload)?;
-        let is_kept_too = |it: &&Named| keep.iter().any(|kept| kept.metric.is_same(&it.metric));
-        if let Some(both) = prefer.as_ref().filter(is_kept_too) {
-            return Err(Failure::usage(
-                format!("{} is both preferred and kept", both.metric.name),
-                "what is preferred decides; name other metrics with --keep",
-            ));
-        }
-        let goals = Goals {
-            prefer: prefer.map(|it| it.metric.name),
-            keep: keep.into_iter().map(|it| it.metric.name).collect(),
-        };
         Ok(Primary {
             metrics,
-            goals: (goals != Goals::default()).then_some(goals),
+            goals,
             left_out,
         })
-    }
-}
-
-/// A metric, and whether its margin was given with it.
-struct Named {
-    metric: Metric,
-    has_margin: bool,
-}
-
-impl Named {
-    fn read(offer: &Offer, text: &str) -> Result<Named> {
-        let after = text.rsplit_once(':').map(|(_, margin)| margin);
-        let is_number = |margin: &str| margin.trim_end_matches('%').parse::<f64>().is_ok();
-        Ok(Named {
-            metric: offer.metric(text)?,
-            has_margin: after.is_some_and(is_number),
-        })
-    }
-
-    fn unasked(metric: Metric) -> Named {
-        Named {
-            metric,
-            has_margin: false,
-        }
-    }
-
-    /// False for a metric that a command reports: its direction is known after the first round.
-    fn has_no_direction(&self) -> bool {
-        !self.metric.is_open() && self.metric.direction == Direction::Neutral
-    }
-
-    /// Each once, with the margin that was given.
-    fn join(&self, all: &mut Vec<Named>) -> Result<()> {
-        let Some(known) = all.iter_mut().find(|it| it.metric.is_same(&self.metric)) else {
-            all.push(Named {
-                metric: self.metric.clone(),
-                has_margin: self.has_margin,
-            });
-            return Ok(());
-        };
-        let is_same = known.metric.margin.total_cmp(&self.metric.margin).is_eq();
-        if known.has_margin && self.has_margin && !is_same {
-            return Err(Failure::usage(
-                format!("{} has two margins", self.metric.name),
-                "give the same margin, or name it once",
-            ));
-        }
-        if self.has_margin {
-            known.metric.margin = self.metric.margin;
-            known.has_margin = true;
-        }
-        Ok(())
     }
 }
 

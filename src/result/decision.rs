@@ -9,6 +9,7 @@ use crate::statistics::scale::Direction;
 use crate::statistics::stopping::{Extension, MOST_BLOCKS, Schedule, Stopping};
 use crate::statistics::verdict::{Comparison, Reason, Verdict};
 use crate::types::goals::Goals;
+use crate::types::limit::ArmLimit;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
 /// What the verdicts say of one arm, by the goals.
@@ -33,6 +34,10 @@ pub struct Standing<'a> {
     pub undecided: Vec<&'a ArmComparison>,
     /// Kept metrics that are shown to be no worse.
     pub kept: Vec<&'a ArmComparison>,
+    /// Limits that it is shown to stay within, to leave, and neither.
+    pub within: Vec<&'a ArmLimit>,
+    pub beyond: Vec<&'a ArmLimit>,
+    pub unsure: Vec<&'a ArmLimit>,
     /// Metrics that count and were not compared.
     pub missing: Vec<String>,
     /// What gets worse and does not count: it is neither preferred nor kept.
@@ -55,9 +60,12 @@ pub enum Rank {
 
 impl Standing<'_> {
     pub fn rank(&self) -> Rank {
-        let is_safe =
-            self.unsafe_rows.is_empty() && self.missing.is_empty() && self.withheld.is_empty();
-        match (!self.gains.is_empty(), !self.costs.is_empty()) {
+        let is_safe = self.unsafe_rows.is_empty()
+            && self.missing.is_empty()
+            && self.withheld.is_empty()
+            && self.unsure.is_empty();
+        let costs = !self.costs.is_empty() || !self.beyond.is_empty();
+        match (!self.gains.is_empty(), costs) {
             _ if self.is_stopped => Rank::Loses,
             _ if self.is_of_other_work => Rank::Open,
             (true, true) => Rank::Trades,
@@ -82,7 +90,7 @@ pub enum Decision<'a> {
     /// Something other than the scheduler differs, too: this negative control.
     Alarmed(&'a ArmComparison),
     /// This arm.
-    Use(Standing<'a>),
+    Use(Box<Standing<'a>>),
     /// The reference: no arm is better in what counts, or it costs what is kept.
     Keep,
     /// Who gains and who pays depends on the arm, and the user has not said what counts.
@@ -134,11 +142,32 @@ fn from_standings<'a>(
     // `max_by` takes the last of equals, and the first arm named is to win.
     let best = of(Rank::Wins).rev().max_by(by_gain);
     match best {
-        Some(best) => Decision::Use(best.clone()),
+        Some(best) => Decision::Use(Box::new(best.clone())),
+        // What the user does not allow is no choice.
+        None if let Some(only) = instead_of_what_is_beyond(result, standings) => {
+            Decision::Use(Box::new(only.clone()))
+        }
         None if of(Rank::Open).next().is_some() => Decision::Open,
         None if of(Rank::Trades).next().is_some() && goals.prefer.is_none() => Decision::Trades,
         None => Decision::Keep,
     }
+}
+
+/// The first arm that stays within all limits and is otherwise like the reference, which leaves one.
+fn instead_of_what_is_beyond<'b, 'a>(
+    result: &ResultFile,
+    standings: &'b [Standing<'a>],
+) -> Option<&'b Standing<'a>> {
+    let is_fit = |of: &&Standing| !of.within.is_empty() && of.rank() == Rank::Alike;
+    reference_beyond(result).next()?;
+    standings.iter().find(is_fit)
+}
+
+/// Limits that the reference is shown to leave.
+pub fn reference_beyond(result: &ResultFile) -> impl Iterator<Item = &ArmLimit> {
+    let reference = &result.design.arms[result.design.reference].label;
+    let own = result.limits.iter().filter(move |it| it.arm == *reference);
+    own.filter(|it| it.holds == Some(false))
 }
 
 fn standing<'a>(result: &'a ResultFile, goals: &Goals, arm: &'a str) -> Standing<'a> {
@@ -160,9 +189,25 @@ fn standing<'a>(result: &'a ResultFile, goals: &Goals, arm: &'a str) -> Standing
         unsafe_rows: Vec::new(),
         undecided: Vec::new(),
         kept: Vec::new(),
+        within: Vec::new(),
+        beyond: Vec::new(),
+        unsure: Vec::new(),
         missing: Vec::new(),
         uncounted: Vec::new(),
     };
+    for limit in &goals.limits {
+        let mut own = result.limits.iter().filter(|it| it.arm == arm);
+        let Some(row) = own.find(|it| it.metric.name == limit.metric) else {
+            found.missing.push(limit.metric.clone());
+            continue;
+        };
+        let list = match row.holds {
+            Some(true) => &mut found.within,
+            Some(false) => &mut found.beyond,
+            None => &mut found.unsure,
+        };
+        list.push(row);
+    }
     // A file may have primary rows of other metrics.
     let declared = result.design.primary.iter();
     let of_rows = result.primary().map(|row| &row.metric);
@@ -175,8 +220,14 @@ fn standing<'a>(result: &'a ResultFile, goals: &Goals, arm: &'a str) -> Standing
     for metric in metrics {
         let should_gain = goals.prefer.is_none() || goals.is_preferred(&metric.name);
         let is_kept = goals.is_kept(&metric.name);
+        let is_limited = goals.limit(&metric.name).is_some() && goals.prefer.is_none();
         let mut rows = result.primary();
         match rows.find(|row| row.arm == arm && row.metric.is_same(metric)) {
+            Some(row) if is_limited => match row.comparison.verdict {
+                Verdict::Better => found.gains.push(row),
+                Verdict::Worse => found.uncounted.push(row),
+                _ => {}
+            },
             Some(row) if should_gain || is_kept => found.add(row, should_gain, is_kept),
             Some(row) if row.comparison.verdict == Verdict::Worse => found.uncounted.push(row),
             None if should_gain || is_kept => found.missing.push(metric.name.clone()),
@@ -254,18 +305,22 @@ pub fn more_blocks_to_decide(result: &ResultFile, standings: &[Standing]) -> Opt
         return None;
     }
     let rows = open().flat_map(|of| of.undecided.iter().chain(&of.unsafe_rows));
-    let more = rows.map(|row| {
+    let limits = open().flat_map(|of| &of.unsure);
+    let all = rows
+        .map(|row| &row.comparison)
+        .chain(limits.map(|row| &row.comparison));
+    let more = all.map(|row| {
         // An arm may have left before the end.
         let needed = (blocks_to_decide(row)? as f64 * cost).ceil();
-        Some((needed as usize).saturating_sub(row.comparison.blocks))
+        Some((needed as usize).saturating_sub(row.blocks))
     });
     let most = more.collect::<Option<Vec<usize>>>()?.into_iter().max()?;
     (1..=MOST_BLOCKS).contains(&most).then_some(most)
 }
 
 /// The blocks in all that this row likely needs.
-fn blocks_to_decide(row: &ArmComparison) -> Option<usize> {
-    let reasons = &row.comparison.reasons;
+fn blocks_to_decide(row: &Comparison) -> Option<usize> {
+    let reasons = &row.reasons;
     let mut projected = reasons.iter().filter_map(|reason| match reason {
         Reason::NeedsRounds {
             projected,

@@ -18,6 +18,7 @@
 mod baselines; // the change of a run against earlier runs
 mod history; // changes of the level in a series of runs
 mod judgement; // the decision of the gate and its exit code
+mod limited; // comparisons whose metric has a limit
 mod redrawn; // the verdicts of a file, drawn again from its rounds
 mod selection; // the comparisons that the user selected
 
@@ -26,6 +27,7 @@ use super::statistics::scale::Direction;
 use super::statistics::verdict::{Comparison, Question, Reason, Verdict, bonferroni};
 use crate::analysis::{identity, turn};
 use crate::text::named::Named;
+use crate::types::limit::ArmLimit;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
 pub use baselines::{ASSUMED_RUN_SD, BASELINES, Estimate, change};
@@ -98,6 +100,8 @@ pub struct Check {
     pub outcome: GateOutcome,
     /// The median of the arm in the earlier results, for orientation.
     pub earlier_median: Option<f64>,
+    /// What the user allows the metric to be: then the outcome goes by this, not by the comparison.
+    pub limit: Option<ArmLimit>,
     /// The last change of the level in a history.
     pub level_change: Option<LevelChange>,
 }
@@ -121,10 +125,12 @@ pub fn check(
     let primary: Vec<&ArmComparison> = result.primary().collect();
     let alpha = bonferroni(result.design.alpha, primary.len());
     let checks = primary.into_iter().map(|comparison| {
-        if baselines.is_empty() {
-            return own(comparison, rules);
-        }
-        against(comparison, baselines, alpha, rules)
+        let check = if baselines.is_empty() {
+            own(comparison, rules)
+        } else {
+            against(comparison, baselines, alpha, rules)
+        };
+        check.limited_by(result)
     });
     Ok(checks.collect())
 }
@@ -160,6 +166,7 @@ fn own(comparison: &ArmComparison, rules: Rules) -> Check {
             _ => outcome(rules, found, found.interval, found.verdict),
         },
         earlier_median: None,
+        limit: None,
         level_change: None,
     }
 }
@@ -215,6 +222,7 @@ fn against(
             Some(_) => outcome(rules, own, interval, verdict),
         },
         earlier_median: estimate::median(&medians),
+        limit: None,
         level_change,
     }
 }
@@ -316,7 +324,7 @@ pub fn cannot_be_judged(own: &Comparison) -> bool {
 
 /// A run that decided nothing passes only if it could have failed: every row had the power to show its margin.
 fn could_not_have_failed(checks: &mut [Check]) {
-    let is_open = |check: &Check| check.verdict == Verdict::Inconclusive;
+    let is_open = |check: &Check| check.verdict == Verdict::Inconclusive && check.limit.is_none();
     if !checks
         .iter()
         .all(|check| is_open(check) && check.basis == Basis::Own)

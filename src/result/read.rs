@@ -3,6 +3,7 @@
 //! A file may be of another version, truncated, edited by hand or crafted to do harm. Whatever passes these checks can
 //! be reported, judged and resumed; everything else is rejected with the place of the error.
 
+mod goals; // what the user wanted of it
 pub mod schema2; // files of the version before
 mod trace; // traces of a result
 mod why; // who waited behind whom
@@ -153,7 +154,7 @@ fn design(result: &ResultFile) -> Result<(), String> {
             design.alpha
         )
     })?;
-    goals(result)?;
+    goals::check(result)?;
     blocks(result)?;
     design.primary.iter().try_for_each(metric)
 }
@@ -179,19 +180,6 @@ fn blocks(result: &ResultFile) -> Result<(), String> {
         planned = Some(extension.end());
     }
     Ok(())
-}
-
-fn goals(result: &ResultFile) -> Result<(), String> {
-    let design = &result.design;
-    let Some(goals) = &design.goals else {
-        return Ok(());
-    };
-    let is_primary = |name: &String| design.primary.iter().any(|metric| metric.name == *name);
-    let mut named = goals.prefer.iter().chain(&goals.keep);
-    match named.find(|name| !is_primary(name)) {
-        Some(name) => Err(format!("design.goals: {name:?} does not decide")),
-        None => Ok(()),
-    }
 }
 
 /// Those that a pilot chose, and what the rounds say that they took.

@@ -237,8 +237,9 @@ pub struct Conditions {
     /// The metric that should get better: it alone decides for an arm, if what is kept gets no worse [default: each metric counts]
     #[arg(long, value_name = "NAME[:MARGIN]")]
     pub prefer: Option<String>,
-    /// A metric that must be shown to get no worse by more than its margin; may be repeated [default: all others that decide]
-    #[arg(long, value_name = "NAME[:MARGIN]")]
+    /// A metric that must be shown to get no worse by more than its margin, or to stay within an absolute limit: `NAME:at most 10ms`,
+    /// `NAME:at least 500`; may be repeated [default: all others that decide]
+    #[arg(long, value_name = "NAME[:LIMIT]")]
     pub keep: Vec<String>,
     /// Measure more: the order of dispatch (`seeks`, `reordered`), or who got how much device time and who starved
     /// (`fairness`); either costs a little CPU time for each I/O

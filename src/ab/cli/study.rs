@@ -24,6 +24,7 @@ Examples:
   iosched-ab study fsync scratch:hdd+ext4 --quick
   iosched-ab study oltp-web nvme0n1 --allow-mounted --cells 'randread-*'
   iosched-ab study fsync /srv/data --allow-mounted --budget 2h
+  iosched-ab study interference --quick --prefer hog.throughput --keep 'probe.read_clat_p99:at most 20ms'
   iosched-ab study --resume iosched-study-oltp-web-20260203T040506Z.json --allow-mounted
   iosched-ab study oltp-web --print > mine.toml && iosched-ab study ./mine.toml /srv/data --allow-mounted";
 
@@ -64,6 +65,13 @@ pub struct StudyArguments {
     /// Run only cells whose name matches; `*` stands for any characters; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub cells: Vec<String>,
+    /// The metric that should get better, in each chosen cell, instead of what the study's file says
+    #[arg(long, value_name = "NAME[:MARGIN]", conflicts_with_all = ["resume", "list", "print", "original"])]
+    pub prefer: Option<String>,
+    /// A metric that must be shown to get no worse by more than its margin, or to stay within a limit (`NAME:at most 10ms`), in each
+    /// chosen cell, instead of what the study's file says; may be repeated
+    #[arg(long, value_name = "NAME[:LIMIT]", conflicts_with_all = ["resume", "list", "print", "original"])]
+    pub keep: Vec<String>,
     /// Seed for the schedule and the workloads [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u32>,

@@ -134,7 +134,12 @@ pub fn chosen(study: &Study, arguments: &StudyArguments) -> Result<Vec<Cell>> {
             format!("its cells are {}", names.join(", ")),
         ));
     }
-    Ok(cells)
+    let (prefer, keep) = (arguments.prefer.as_deref(), &arguments.keep);
+    if prefer.is_none() && keep.is_empty() {
+        return Ok(cells);
+    }
+    let cells = cells.into_iter().map(|cell| cell.with_goals(prefer, keep));
+    cells.collect()
 }
 
 pub fn times(study: &Study, arguments: &StudyArguments) -> Times {

@@ -7,17 +7,20 @@ mod stages; // states of the disk that commands make
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use toml::Spanned;
 
 use super::axes::Room;
 use super::load::LoadSpec;
 use super::{budget, suits};
+use crate::workload::{offer, own_groups};
 use iosched_result::failure::Failure;
 use iosched_result::metric::Metric;
 use iosched_result::study::exact::Exact;
 use iosched_result::types::arm::{self, Arm};
 use iosched_result::types::cold::Cold;
+use iosched_result::types::goals::Goals;
+use iosched_result::types::goals::asked::Asked;
 use iosched_result::types::scratch::spec::DiskSpec;
 
 use file::{ExactFile, StudyFile};
@@ -63,6 +66,10 @@ pub struct Cell {
     pub stage: usize,
     pub load: LoadSpec,
     pub metrics: Vec<Metric>,
+    /// Those of `metrics` in the file, without what is preferred and kept.
+    pub named: Vec<Metric>,
+    /// What is wanted of them.
+    pub goals: Option<Goals>,
     /// Instead of that of the study's times.
     pub ramp_s: Option<f64>,
     /// Caches that are dropped before each round.
@@ -74,6 +81,20 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// With other goals than those of the study.
+    pub fn with_goals(self, prefer: Option<&str>, keep: &[String]) -> Result<Cell> {
+        let workload = self.load.workload(&self.name, true)?;
+        let offer = offer::for_workload(&*workload, Vec::new(), false, false);
+        let in_cell = || format!("in the cell {}", self.name);
+        let asked = Asked::read(&offer, &[], prefer, keep).with_context(in_cell)?;
+        let (metrics, goals) = asked.beside(self.named.clone())?;
+        Ok(Cell {
+            metrics,
+            goals,
+            ..self
+        })
+    }
+
     /// How long a round of this cell runs before its measurement begins.
     pub fn ramp(&self, times: Times) -> Duration {
         self.ramp_s.map_or(times.ramp(), Duration::from_secs_f64)
@@ -160,8 +181,14 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
             return Err(at(&cell.name, what));
         }
     }
-    ensure_distinct(&cells).map_err(whole)?;
-    suits::check(device, &stages, &cells).map_err(whole)?;
+    ensure_distinct(&cells).map_err(&whole)?;
+    suits::check(device, &stages, &cells).map_err(&whole)?;
+    let all = [&arms[..], &optional_arms].concat();
+    for cell in &cells {
+        let workload = cell.load.workload(&cell.name, true)?;
+        let there = own_groups::ensure_there(&*workload, &all);
+        there.map_err(|error| whole(format!("cell {}: {error}", cell.name)))?;
+    }
     Ok(Study {
         name: written.name.into_inner(),
         title: written.title,

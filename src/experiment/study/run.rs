@@ -251,6 +251,7 @@ impl StudyRun<'_> {
                 cold: cell.cold,
                 is_placebo: *is_placebo,
                 why: study.why,
+                goals: cell.goals.clone().filter(|_| !*is_placebo),
                 ..Design::new(arms, reference, stopping, cell.metrics.clone())
                     .timed(cell.ramp(times), times.round())
             },

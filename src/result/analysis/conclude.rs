@@ -6,6 +6,7 @@ use super::controls::sight;
 use super::diagnostics::diagnostics;
 use super::early::ELAPSED;
 use super::level::levels;
+use super::limits::{self, limits};
 use super::losses::Losses;
 use super::table::{Table, slept, stalled_share};
 use super::times::EQUIVALENT_AFTER_S;
@@ -25,6 +26,7 @@ use crate::types::result::{ArmComparison, ArmWaiting, Class, Evidence, ResultFil
 pub fn conclude(result: &mut ResultFile) {
     result.metrics = metrics(result);
     result.comparisons = comparisons(result);
+    result.limits = limits(&Table::new(result));
     result.shifts = shift::shifts(&Table::new(result));
     result.waiting = waiting(result);
     result.processes = processes::summaries(&Table::new(result));
@@ -63,8 +65,11 @@ pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
 /// Whether every primary comparison has its verdict, except those that rounds of this length cannot give.
 pub fn is_decided(result: &ResultFile) -> bool {
     let is_known = !result.design.primary.iter().any(Metric::is_open);
-    let rows = primary(&Table::new(result));
-    is_known && rows.iter().all(|row| is_settled(result, row))
+    let table = Table::new(result);
+    let rows = primary(&table);
+    is_known
+        && rows.iter().all(|row| is_settled(result, row))
+        && limits(&table).iter().all(limits::is_settled)
 }
 
 /// Has a verdict or cannot get one: percentiles with too few I/Os in every round, a metric that no round has,
@@ -123,9 +128,12 @@ pub fn arms_that_go_on(result: &ResultFile) -> Vec<usize> {
     let rows = primary(&Table::new(result));
     let arms = result.design.arms.iter().enumerate();
     let is_unknown = result.design.primary.iter().any(Metric::is_open);
+    let limits = limits(&Table::new(result));
     let is_undecided = |label: &str| {
+        let mut limits = limits.iter();
         rows.iter()
             .any(|row| row.arm == label && !is_settled(result, row))
+            || limits.any(|row| row.arm == label && !limits::is_settled(row))
     };
     let goes_on = |label: &str| is_unknown || is_undecided(label);
     let going_on = arms.filter(|(arm, of)| *arm == result.design.reference || goes_on(&of.label));

@@ -87,7 +87,7 @@ pub(super) fn is_doubtful(metric: &Metric, round: &Round) -> bool {
     metric.origin == Origin::Measured && round.evidence.doubtful.contains(&metric.name)
 }
 
-fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {
+pub(super) fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {
     if let Some(value) = valid(metric, round) {
         return Some(Value::Measured(value));
     }
@@ -105,7 +105,7 @@ fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {
 }
 
 /// How many I/Os the round's value of the metric is made of: syncs are no I/Os of the device.
-fn samples(metric: &Metric, round: &Round) -> u64 {
+pub(super) fn samples(metric: &Metric, round: &Round) -> u64 {
     let measured = (metric.origin == Origin::Measured).then_some(metric.name.as_str());
     let synced = measured.and_then(|name| name.split_once(".sync_lat_"));
     let synced = synced.map(|(job, _)| {

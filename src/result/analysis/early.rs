@@ -1,7 +1,7 @@
 //! Decisions after the first rounds: the metrics that a command reports, and reasons to end a run that cannot decide
 //! anything. Pure.
 
-use super::{fixed_work, one_answer};
+use super::{fixed_work, limits, one_answer};
 use crate::failure::Failure;
 use crate::measured::snapshot::OwnerNumbers;
 use crate::metric::Metric;
@@ -151,7 +151,7 @@ fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
     let new = notes.filter(|note| !result.notes.contains(note));
     let new: Vec<String> = new.collect();
     result.notes.extend(new);
-    Ok(())
+    limits::ensure_fit(result)
 }
 
 /// Refuses a run whose primary metrics are all zero under every arm: a workload that does nothing is equal to itself. Fewer

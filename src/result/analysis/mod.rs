@@ -11,6 +11,7 @@ pub mod exclusion; // whether a round counts
 mod fixed_work; // whether an elapsed time is a result
 pub mod identity; // compares the machine and disks of two results
 mod level; // whether the disks kept their level
+pub mod limits; // whether arms stay within what the user set
 pub mod load; // warnings about busy CPUs and steal time
 pub mod losses; // which values lost requests could change
 pub mod noise; // the smallest effect that a machine can show

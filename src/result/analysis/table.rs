@@ -179,7 +179,7 @@ impl<'a> Table<'a> {
     }
 
     /// Whether a counted round without a value counts as the worst: the metric decides, and another round has a value.
-    fn is_asked(&self, metric: &Metric) -> bool {
+    pub(super) fn is_asked(&self, metric: &Metric) -> bool {
         let primary = &self.result.design.primary;
         let has_value = |round: &&Round| round.value(metric).is_some();
         primary.iter().any(|of| of.is_same(metric)) && self.rounds.values().any(has_value)

@@ -1,5 +1,7 @@
 //! The verdicts of a file, drawn again from its rounds: the file may be of another version, or edited. Pure.
 
+use crate::analysis::limits::limits;
+use crate::analysis::table::Table;
 use crate::analysis::{conclude, exclusion};
 use crate::statistics::verdict::bonferroni;
 use crate::types::result::{ArmComparison, Class, ResultFile};
@@ -13,5 +15,6 @@ pub fn redrawn(result: &ResultFile, results: usize) -> ResultFile {
     let is_judged = |row: &ArmComparison| row.class() != Class::Exploratory;
     again.comparisons.retain(|row| !is_judged(row));
     again.comparisons.splice(0..0, judged);
+    again.limits = limits(&Table::new(&again));
     again
 }

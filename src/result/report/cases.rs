@@ -3,7 +3,7 @@
 //! A failure was shown: an arm is worse. An error says that there is no answer where there should be one: the run is
 //! invalid or not complete, or the data allow no interval. Skipped is what the data leave open and the rules let pass.
 
-use super::{gate, words};
+use super::{gate, limits, words};
 use crate::gate::{Basis, Check, Decision, GateOutcome, Judgement, Mode, Rules, Selection, judge};
 use crate::statistics::verdict::Verdict;
 use crate::types::result::{ArmComparison, ResultFile};
@@ -118,7 +118,7 @@ fn state(check: &Check, mode: Mode) -> State {
         GateOutcome::Failed => State::Failed,
         GateOutcome::Undecided => State::Error("undecided"),
         // Not inferior is what this mode asks for, and it was shown.
-        GateOutcome::Passed if mode == Mode::Noninferior => State::Passed,
+        GateOutcome::Passed if mode == Mode::Noninferior || check.limit.is_some() => State::Passed,
         GateOutcome::Passed if check.verdict == Verdict::Inconclusive => State::Skipped,
         GateOutcome::Passed => State::Passed,
     }
@@ -126,6 +126,9 @@ fn state(check: &Check, mode: Mode) -> State {
 
 /// Finding of a gate in a comparison.
 pub fn text(check: &Check) -> String {
+    if let Some(limit) = &check.limit {
+        return limits::sentence(limit);
+    }
     match check.basis {
         Basis::Own => words::sentence(&check.comparison),
         Basis::Prediction(_) | Basis::Assumed(_) => gate::sentence(check),

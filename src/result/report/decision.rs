@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
+use super::limits;
 use super::units;
 use super::words;
 use crate::analysis::budget;
-use crate::decision::{Decision, Rank, Standing, decide, more_blocks_to_decide};
+use crate::decision::{Decision, Rank, Standing, decide, more_blocks_to_decide, reference_beyond};
 use crate::statistics::scale::Scale;
 use crate::statistics::stopping::Stopping;
+use crate::types::limit::ArmLimit;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
 /// Rows and arms that a sentence names; more would not be read.
@@ -38,8 +40,14 @@ fn sentence_of(result: &ResultFile, with_command: bool) -> String {
             row.metric.name, row.arm, row.reference
         ),
         Decision::Use(best) => used(best, &standings),
-        Decision::Keep if standings.iter().all(|of| of.rank() == Rank::Alike) => {
+        Decision::Keep
+            if reference_beyond(result).next().is_none()
+                && standings.iter().all(|of| of.rank() == Rank::Alike) =>
+        {
             alike(result, reference)
+        }
+        Decision::Keep if reference_beyond(result).next().is_some() => {
+            format!("No arm has all that is wanted: {}.", reasons(&standings))
         }
         Decision::Keep => format!("Keep {reference}: {}.", reasons(&standings)),
         Decision::Trades => format!(
@@ -55,7 +63,11 @@ fn sentence_of(result: &ResultFile, with_command: bool) -> String {
     if !is_about_arms {
         return text;
     }
-    let notes = [unsure_load(&standings), idle(result)];
+    let notes = [
+        unsure_load(&standings),
+        beyond(result, reference, &standings),
+        idle(result),
+    ];
     let notes = notes.into_iter().flatten();
     notes.fold(text, |text, note| format!("{text} {note}"))
 }
@@ -69,6 +81,44 @@ fn unsure_load(standings: &[Standing]) -> Option<String> {
         let arms = listed(arms, ", ");
         format!("It is not shown that the same load arrived under {arms}.")
     })
+}
+
+/// The reference itself, which the user may go on with.
+fn beyond(result: &ResultFile, reference: &str, standings: &[Standing]) -> Option<String> {
+    let beyond: Vec<&ArmLimit> = reference_beyond(result).collect();
+    if beyond.is_empty() {
+        return None;
+    }
+    let is_within = |of: &&Standing| of.beyond.is_empty() && of.unsure.is_empty();
+    let within = standings.iter().filter(is_within);
+    let within: Vec<String> = within
+        .filter(|of| !of.within.is_empty())
+        .map(|of| of.arm.to_owned())
+        .collect();
+    let others = match within.len() {
+        0 => String::new(),
+        1 => format!("; {} stays within", within[0]),
+        _ => format!("; {} stay within", listed(within, ", ")),
+    };
+    let what = listed(beyond.iter().map(|row| is_beyond(row)).collect(), ", ");
+    Some(format!("With {reference}, {what}{others}."))
+}
+
+/// `read_p99 is 12.3 ms (11.9 ms .. 12.8 ms), not at most 10.0 ms`.
+fn is_beyond(row: &ArmLimit) -> String {
+    let (value, bound) = (limits::value(row), limits::bound(row));
+    format!("{} is {value}, not {bound}", row.metric.name)
+}
+
+/// `read_p99 8.10 ms, at most 10.0 ms`.
+fn is_within(row: &ArmLimit) -> String {
+    let value = units::value(row.value, &row.metric.unit);
+    format!("{} {value}, {}", row.metric.name, limits::bound(row))
+}
+
+fn is_unsure(row: &ArmLimit) -> String {
+    let (value, bound) = (limits::value(row), limits::bound(row));
+    format!("{} is not shown to be {bound}: {value}", row.metric.name)
 }
 
 fn idle(result: &ResultFile) -> Option<String> {
@@ -146,7 +196,12 @@ fn alike(result: &ResultFile, reference: &str) -> String {
 }
 
 fn used(best: &Standing, standings: &[Standing]) -> String {
-    let mut text = format!("Use {}: {}", best.arm, rows(&best.gains));
+    let within = best.within.iter().map(|row| is_within(row));
+    let mut what: Vec<String> = within.collect();
+    if !best.gains.is_empty() {
+        what.insert(0, rows(&best.gains));
+    }
+    let mut text = format!("Use {}: {}", best.arm, what.join(", "));
     let gained = |kept: &&&ArmComparison| !best.gains.iter().any(|of| of.metric == kept.metric);
     let kept: Vec<&&ArmComparison> = best.kept.iter().filter(gained).collect();
     if let Some(first) = kept.first() {
@@ -196,15 +251,38 @@ impl Standing<'_> {
             return format!("{arm} was stopped by --stop-if");
         }
         match self.rank() {
+            Rank::Trades if self.costs.is_empty() => {
+                format!(
+                    "{arm} gives {}, but {}",
+                    rows(&self.gains),
+                    self.what_is_beyond()
+                )
+            }
             Rank::Trades => format!(
                 "{arm} gives {} and costs {}",
                 rows(&self.gains),
-                rows(&self.costs)
+                self.all_costs()
             ),
-            Rank::Loses => format!("{arm} is worse: {}", rows(&self.costs)),
+            Rank::Loses if self.costs.is_empty() => {
+                format!("{arm} is refused: {}", self.what_is_beyond())
+            }
+            Rank::Loses => format!("{arm} is worse: {}", self.all_costs()),
             Rank::Alike => format!("{arm} is not better"),
             Rank::Wins => format!("{arm} is better: {}", rows(&self.gains)),
             Rank::Open => format!("{arm} is not decided"),
+        }
+    }
+
+    fn what_is_beyond(&self) -> String {
+        listed(self.beyond.iter().map(|row| is_beyond(row)).collect(), ", ")
+    }
+
+    fn all_costs(&self) -> String {
+        let costs = rows(&self.costs);
+        if self.beyond.is_empty() {
+            costs
+        } else {
+            format!("{costs}; {}", self.what_is_beyond())
         }
     }
 
@@ -233,6 +311,9 @@ impl Standing<'_> {
                 so_far(row)
             );
         }
+        if let Some(row) = self.unsure.first().filter(|_| !gives.is_empty()) {
+            return format!("{gives}{}", is_unsure(row));
+        }
         let open = self.undecided.iter().chain(&self.unsafe_rows);
         let mut seen: Vec<String> = Vec::new();
         for row in open {
@@ -241,7 +322,16 @@ impl Standing<'_> {
                 seen.push(of);
             }
         }
-        format!("{arm} against {}: {}", self.reference(), listed(seen, ", "))
+        let unsure = listed(self.unsure.iter().map(|row| is_unsure(row)).collect(), ", ");
+        match (seen.is_empty(), unsure.is_empty()) {
+            (true, _) => format!("{arm}: {unsure}"),
+            (_, true) => format!("{arm} against {}: {}", self.reference(), listed(seen, ", ")),
+            _ => format!(
+                "{arm} against {}: {}; {unsure}",
+                self.reference(),
+                listed(seen, ", ")
+            ),
+        }
     }
 
     fn reference(&self) -> &str {

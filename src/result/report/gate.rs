@@ -10,7 +10,7 @@ use std::fmt::Write;
 use comfy_table::{Table, presets};
 
 use super::units::{self, RatioForm};
-use super::{decision, escape, words};
+use super::{decision, escape, limits, words};
 use crate::gate::{
     self, ASSUMED_RUN_SD, Basis, Check, Decision, GateOutcome, Judgement, LevelChange, Selection,
 };
@@ -175,7 +175,9 @@ fn cells(check: &Check) -> [String; 7] {
 fn outcome(check: &Check) -> &'static str {
     match check.outcome {
         // It does not fail the gate, and nothing was shown.
-        GateOutcome::Passed if check.verdict == Verdict::Inconclusive => "open",
+        GateOutcome::Passed if check.limit.is_none() && check.verdict == Verdict::Inconclusive => {
+            "open"
+        }
         GateOutcome::Passed => "pass",
         GateOutcome::Failed => "FAIL",
         GateOutcome::Undecided => "no decision",
@@ -262,6 +264,9 @@ fn basis(checks: &[Check]) -> String {
 }
 
 fn verdict(check: &Check) -> String {
+    if let Some(limit) = &check.limit {
+        return format!("{} {}", limits::found(limit), limits::bound(limit));
+    }
     if check.basis == Basis::Own {
         return words::verdict(&check.comparison);
     }

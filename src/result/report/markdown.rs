@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::escape::markdown as escaped;
-use super::{decision, level, levels, words};
+use super::{decision, level, levels, limits, words};
 use crate::analysis::turn;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
@@ -30,7 +30,8 @@ pub fn render(result: &ResultFile) -> String {
     }
     let (primary, others): (Vec<_>, Vec<_>) = result.comparisons.iter().partition(|c| c.primary);
     table(&mut page, &primary);
-    for line in levels::in_words(&primary).lines() {
+    let below = limits::in_words(result) + &levels::in_words(&primary);
+    for line in below.lines() {
         let _ = writeln!(page, "\n{}", escaped(line));
     }
     for line in level::remarks(result) {

@@ -18,6 +18,7 @@ pub mod junit; // JUnit's XML
 pub mod ktap; // KTAP, the kernel's test protocol
 pub mod level; // whether the disks kept their level
 mod levels; // what the intervals hold, and what a run could detect
+pub mod limits; // which arms stay within what the user set
 pub mod live; // what a live run saw
 pub mod markdown; // Markdown for code hosts
 pub mod noise; // what an arm against itself tells

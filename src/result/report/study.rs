@@ -3,6 +3,7 @@
 mod claims; // what may be said of the study as a whole
 pub mod detectable; // what a budget can show
 mod markdown;
+mod wanted; // what each cell with goals decides
 
 use std::fmt::Write;
 
@@ -15,10 +16,15 @@ use crate::types::result::{ArmComparison, Status};
 
 pub(super) use claims::choice;
 pub use markdown::markdown;
+pub(super) use wanted::decisions;
 
 pub fn render(study: &StudyResult) -> String {
     let mut text = String::new();
     heading(&mut text, study);
+    let decisions = decisions(study);
+    if !decisions.is_empty() {
+        let _ = write!(text, "\n{decisions}");
+    }
     let _ = write!(text, "\n{}\n", matrix(study));
     text += "\nbetter, worse: shown at 95 % for all rows of a cell together; same: shown to differ by less than the margin; \
              differs: of a metric without a better direction; ?: not decided, with the reason if the interval alone would decide it; \

@@ -7,7 +7,8 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::characters::{self, Form};
 use super::{
-    checks, decision, escape, level, levels, live, noise, shift, times, units, waiting, why, words,
+    checks, decision, escape, level, levels, limits, live, noise, shift, times, units, waiting,
+    why, words,
 };
 use crate::analysis::{load, turn};
 use crate::measured::snapshot::Quality;
@@ -41,6 +42,7 @@ pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String 
         }
         text.push('\n');
     }
+    text += &limits::in_words(result);
     text += &levels::in_words(&primary);
     if all && !primary.is_empty() {
         text += &checks::table(result);

@@ -20,6 +20,7 @@ fn result(seed: u64, arms: &[&str], blocks: usize, gain: f64) -> ResultFile {
     result.design.goals = Some(Goals {
         prefer: Some("iops".to_owned()),
         keep: Vec::new(),
+        limits: Vec::new(),
     });
     fixture::play(&mut result, |turn| {
         let gain = if turn.planned.arm == 1 { gain } else { 1.0 };

@@ -48,6 +48,7 @@ impl World {
         result.design.goals = Some(Goals {
             prefer: Some("iops".to_owned()),
             keep: vec!["read_device_mean".to_owned()],
+            limits: Vec::new(),
         });
         let noise = Normal::new(0.0, self.noise).unwrap();
         let known = result.design.arms.clone();

@@ -10,6 +10,7 @@ pub mod environment; // everything except the scheduler that can change a result
 pub mod file_system; // file systems that iosched makes
 pub mod goals; // what the user wants
 pub mod level; // whether the disks kept their level
+pub mod limit; // whether an arm stays within a limit
 pub mod live; // settings of a run on the existing load
 pub mod noise; // the smallest effect that a machine can show
 pub mod outcome; // what a workload did in a round

@@ -11,7 +11,12 @@ use crate::study::axes::{Combination, Room};
 use crate::study::load::LoadSpec;
 use crate::workload::group_settings::GroupSettings;
 use crate::workload::offer;
+use iosched_result::metric::Metric;
+use iosched_result::metric::offer::Offer;
 use iosched_result::study::exact::Exact;
+use iosched_result::types::goals::Goals;
+use iosched_result::types::goals::asked::Asked;
+use toml::Spanned;
 
 const MOST_METRICS: usize = 100;
 const NAME_CHARS: usize = 200;
@@ -52,12 +57,16 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
         return Err(at(metric, what));
     }
     let offer = offer::for_workload(&*workload, Vec::new(), false, false);
-    let metrics = metrics.iter().map(|text| {
+    let named = metrics.iter().map(|text| {
         let metric = offer.metric(text.get_ref());
         metric.map_err(|error| at(text, format!("{error:#}")))
     });
+    let named = named.collect::<Result<Vec<Metric>>>()?;
+    let (metrics, goals) = wanted(cell, study, metrics, &offer, at)?;
     Ok(Cell {
-        metrics: metrics.collect::<Result<_>>()?,
+        metrics,
+        named,
+        goals,
         ramp_s: cell.ramp_s,
         cold: cell.cold,
         exact: exact(cell, values).map_err(|what| at(&cell.name, format!("{name} {what}")))?,
@@ -68,6 +77,33 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
         stage,
         load,
     })
+}
+
+/// What decides, and what is wanted of it.
+fn wanted(
+    cell: &CellFile,
+    study: &StudyFile,
+    metrics: &[Spanned<String>],
+    offer: &Offer,
+    at: &At<'_>,
+) -> Result<(Vec<Metric>, Option<Goals>)> {
+    let prefer = cell.prefer.as_ref().or(study.prefer.as_ref());
+    let keep = cell.keep.as_ref().unwrap_or(&study.keep);
+    // One after the other, for the line of what is wrong.
+    if let Some(text) = prefer {
+        Asked::read(offer, &[], Some(text.get_ref()), &[])
+            .map_err(|error| at(text, format!("{error:#}")))?;
+    }
+    for text in keep {
+        Asked::read(offer, &[], None, &[text.get_ref().clone()])
+            .map_err(|error| at(text, format!("{error:#}")))?;
+    }
+    let texts = |all: &[Spanned<String>]| all.iter().map(|it| it.get_ref().clone()).collect();
+    let (metrics, keep): (Vec<String>, Vec<String>) = (texts(metrics), texts(keep));
+    let prefer = prefer.map(|it| it.get_ref().as_str());
+    Asked::read(offer, &metrics, prefer, &keep)
+        .and_then(|asked| asked.beside(Vec::new()))
+        .map_err(|error| at(&cell.name, format!("{error:#}")))
 }
 
 fn exact(cell: &CellFile, values: &Combination<'_>) -> Result<Vec<Exact>, String> {

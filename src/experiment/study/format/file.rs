@@ -39,6 +39,14 @@ pub struct StudyFile {
     /// As `--metric` of `run`, with the margin in per cent: `throughput:5`.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub metrics: Vec<Spanned<String>>,
+    /// As `--prefer` of `run`: the metric that should get better.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub prefer: Option<Spanned<String>>,
+    /// As `--keep` of `run`: `throughput:5`, `read_total_p99:at most 10ms`.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
+    pub keep: Vec<Spanned<String>>,
     /// As `--why` of `run`: each round says who waited behind whom.
     #[serde(default)]
     pub why: bool,
@@ -84,6 +92,14 @@ pub struct CellFile {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<String>>"))]
     pub metrics: Option<Vec<Spanned<String>>>,
+    /// Instead of that of the study.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub prefer: Option<Spanned<String>>,
+    /// Instead of those of the study.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<String>>"))]
+    pub keep: Option<Vec<Spanned<String>>>,
     /// Options of fio by process, which loads the disk while the command runs.
     #[serde(default)]
     pub beside: Option<BTreeMap<String, String>>,

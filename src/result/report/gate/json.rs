@@ -133,6 +133,9 @@ struct CheckRecord<'a> {
     arm: &'a str,
     /// Label of the reference.
     reference: &'a str,
+    /// The worst value that the user allows, in the metric's unit: then the outcome goes by this, not by the change. Null if there is
+    /// none.
+    limit: Option<f64>,
     /// Outcome of this comparison.
     outcome: CheckOutcome,
     /// The basis of the change and its interval.
@@ -297,6 +300,7 @@ impl<'a> CheckRecord<'a> {
             margin: row.metric.margin,
             arm: &row.arm,
             reference: &row.reference,
+            limit: check.limit.as_ref().map(|it| it.limit),
             outcome: match check.outcome {
                 GateOutcome::Passed => CheckOutcome::Passed,
                 GateOutcome::Failed => CheckOutcome::Failed,

@@ -37,6 +37,7 @@ pub fn body(study: &StudyResult) -> Markup {
     // The first line is the title.
     let conditions = conditions.lines().skip(1).collect::<Vec<_>>().join("\n");
     html! {
+        (verdict::list(&text::decisions(study)))
         (verdict::list(&choice))
         (matrix(study))
         h2 { "What to keep in mind" }

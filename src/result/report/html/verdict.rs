@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::figure::name;
 use crate::analysis::turn;
-use crate::report::{decision, levels, live, noise, text, words};
+use crate::report::{decision, levels, limits, live, noise, text, words};
 use crate::statistics::verdict::Verdict;
 use crate::types::result::{ArmComparison, ResultFile};
 
@@ -22,6 +22,7 @@ pub fn section(result: &ResultFile) -> Markup {
                 p.lead { (name(&decision::in_words(result))) }
                 (list(&text::status(result)))
                 (outcome_list(&arms))
+                (list(&limits::in_words(result)))
             }
             (list(&live::section(result)))
         }

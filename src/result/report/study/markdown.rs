@@ -31,6 +31,9 @@ pub fn markdown(study: &StudyResult) -> String {
         let (label, why) = (escaped(&arm.arm), escaped(&arm.why));
         let _ = writeln!(page, "Left out: {label}: {why}\n");
     }
+    for line in super::decisions(study).lines() {
+        let _ = writeln!(page, "{}\n", escaped(line.trim_start()));
+    }
     for (index, row) in super::rows(study).iter().enumerate() {
         let cells: Vec<String> = row.iter().map(|cell| escaped(cell)).collect();
         let _ = writeln!(page, "| {} |", cells.join(" | "));

@@ -18,6 +18,7 @@ use crate::types::controls::Sight;
 use crate::types::diagnostics::Diagnostics;
 use crate::types::environment::Environment;
 use crate::types::level::{Levels, Precondition};
+use crate::types::limit::ArmLimit;
 use crate::types::noise::Noise;
 use crate::types::outcome::Fixed;
 use crate::types::participant::Named;
@@ -87,6 +88,9 @@ pub struct ResultFile {
     /// Blocks that ran but do not count. Before each look at the results, excluded blocks are run again, up to a limit.
     pub excluded: Vec<ExcludedBlock>,
     pub comparisons: Vec<ArmComparison>,
+    /// For each limit of `design.goals`, whether each arm stays within it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<ArmLimit>,
     /// The effect of each arm on the deciles of the latencies of reads, of writes, and of both.
     #[serde(default)]
     pub shifts: Vec<ShiftFunction>,
@@ -314,6 +318,7 @@ impl ResultFile {
             pilot: None,
             excluded: Vec::new(),
             comparisons: Vec::new(),
+            limits: Vec::new(),
             shifts: Vec::new(),
             waiting: Vec::new(),
             processes: Vec::new(),
