@@ -42,7 +42,7 @@ studies! {
     blame: "blame", ["few-requests"];
 }
 
-/// With weights the neighbour may get nothing in a second.
+/// Its rounds are longer: within one second, bfq with weights may give the neighbour no I/O at all.
 #[test]
 #[ignore = "root"]
 fn cgroup() {

@@ -508,33 +508,31 @@ fn an_undo_that_fails_is_told_and_kept() {
     assert!(all.is_undone());
 }
 
-/// A limit for one process of the workload, in the rounds of one arm: the kernel's limit is the truth.
-#[test]
-#[ignore = "root"]
-fn an_arm_limits_a_process_of_the_workload_alone() {
-    let program = Program::new(BINARY);
+/// A short run of a reader and a writer on a simulated disk.
+fn probe_hog(program: &Program, rounds: &str, more: &[&[&str]]) -> Ended {
     let what = [
         "run",
         "scratch:ssd",
         "--workload",
         "probe-hog",
-        "--metric",
-        "hog.throughput",
-    ];
-    let how = [
-        "--rounds",
-        "2",
-        "--round-time",
-        "3s",
-        "--ramp",
-        "1s",
         "-o",
         "result",
     ];
-    let limited = "limited=none,cgroup:{hog}/io.max=wbps=20000000 rbps=max";
+    let how = ["--rounds", rounds, "--round-time", "2s", "--ramp", "1s"];
+    program.run(&[&what[..], &how, &more.concat()].concat())
+}
+
+const LIMITED: &str = "limited=none,cgroup:{hog}/io.max=wbps=20000000 rbps=max";
+
+/// A limit for one process of the workload, in the rounds of one arm: the kernel's limit is the truth.
+#[test]
+#[ignore = "root"]
+fn an_arm_limits_a_process_of_the_workload_alone() {
+    let program = Program::new(BINARY);
+    let metric = ["--metric", "hog.throughput"];
     let weights = "weights=bfq,cgroup:{hog}/io.bfq.weight=50";
-    let arms = ["--arm", "none", "--arm", limited, "--arm", weights];
-    program.run(&[&what[..], &arms, &how].concat()).ends(0, &[]);
+    let arms = ["--arm", "none", "--arm", LIMITED, "--arm", weights];
+    probe_hog(&program, "2", &[&metric, &arms]).ends(0, &[]);
     let result = program.result("result");
     let mut limited = 0;
     for round in rounds(&result) {
@@ -549,36 +547,24 @@ fn an_arm_limits_a_process_of_the_workload_alone() {
         }
     }
     assert_eq!(limited, 2);
-    for (arm, says) in [
-        (
-            "a=none,cgroup:{hgo}/io.max=riops=9",
-            "its processes are: hog, probe",
-        ),
-        ("a=none,cgroup:{hog}/io.bfq.weight=9", "only bfq acts on it"),
-        (
-            "a=none,cgroup:{hog}/io.cost.qos=enable=1",
-            "only in the root",
-        ),
-        ("a=none,cgroup:{hog}/io.max=iops=9", "KEY=VALUE"),
-    ] {
-        let arms = ["--arm", "none", "--arm", arm];
-        program.run(&[&what[..], &arms].concat()).ends(2, &[says]);
+    let wrong = [
+        ("{hgo}/io.max=riops=9", "its processes are: hog, probe"),
+        ("{hog}/io.max=riops=0", "KEY=VALUE"),
+        ("{hog}/io.max=iops=9", "KEY=VALUE"),
+        ("{hog}/io.bfq.weight=9", "only bfq acts on it"),
+        ("{hog}/io.cost.qos=enable=1", "only in the root"),
+    ];
+    for (setting, says) in wrong {
+        let arm = format!("a=none,cgroup:{setting}");
+        let arms = ["--arm", "none", "--arm", &arm, "--force"];
+        probe_hog(&program, "2", &[&metric, &arms]).ends(2, &[says]);
     }
     let disk = LoopDevice::new(64 << 20);
     let node = disk.node();
-    let live = [
-        "run",
-        &node,
-        "--workload",
-        "live",
-        "--allow-mounted",
-        "--arm",
-        "none",
-    ];
-    let own = ["--arm", "a=none,cgroup:{hog}/io.max=riops=9"];
-    program
-        .run(&[&live[..], &own].concat())
-        .ends(2, &["by its path"]);
+    let live = ["run", &node, "--workload", "live", "--allow-mounted"];
+    let arms = ["--arm", "none", "--arm", LIMITED];
+    let ended = program.run(&[&live[..], &arms].concat());
+    ended.ends(2, &["by its path"]);
 }
 
 /// A limit of --keep decides for and against arms, in the sentence and in the gate.
@@ -586,53 +572,29 @@ fn an_arm_limits_a_process_of_the_workload_alone() {
 #[ignore = "root"]
 fn a_limit_of_the_user_decides() {
     let program = Program::new(BINARY);
-    let what = [
-        "run",
-        "scratch:ssd",
-        "--workload",
-        "probe-hog",
-        "--prefer",
-        "hog.throughput",
-    ];
-    let arms = [
-        "--arm",
-        "none",
-        "--arm",
-        "limited=none,cgroup:{hog}/io.max=wbps=20000000",
-    ];
-    let how = [
-        "--rounds",
-        "6",
-        "--round-time",
-        "2s",
-        "--ramp",
-        "1s",
-        "-o",
-        "result",
-    ];
+    let arms = ["--arm", "none", "--arm", LIMITED];
+    let prefer = ["--prefer", "hog.throughput"];
     let keep = ["--keep", "hog.throughput:at least 40MB/s"];
-    let ended = program.run(&[&what[..], &keep, &arms, &how].concat());
-    let ended = ended.ends(0, &[]);
+    let ended = probe_hog(&program, "6", &[&prefer, &keep, &arms]).ends(0, &[]);
     assert!(
         ended.stdout.starts_with("Keep none: limited is worse"),
         "{}",
         ended.stdout
     );
     let result = program.result("result");
-    let holds = |arm: &str| {
+    let of = |arm: &str| {
         let limits = result["limits"].as_array().expect("limits");
         let own = limits.iter().find(|it| it["arm"] == arm);
-        own.expect("its limit")["holds"].clone()
+        own.expect("its limit").clone()
     };
-    assert_eq!(holds("none"), Value::Bool(true));
-    assert_eq!(holds("limited"), Value::Bool(false));
-    let said = ended
-        .stdout
-        .lines()
-        .find(|line| line.starts_with("Limit: "));
+    assert_eq!(of("none")["holds"], true);
+    assert_eq!(of("limited")["holds"], false);
+    assert_eq!(of("limited")["blocks_beyond"], 6);
+    let mut lines = ended.stdout.lines();
+    let said = lines.find(|line| line.starts_with("Limit: "));
     let said = said.expect("a line of the limit");
     assert!(
-        said.contains("at least 40.0 MB/s") && said.contains("beyond"),
+        said.contains("at least 40.0 MB/s") && said.contains("beyond in 6 of 6 blocks"),
         "{said}"
     );
     program.run(&["gate", "result"]).ends(3, &["1 of 1"]);

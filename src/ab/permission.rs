@@ -1,7 +1,7 @@
 //! Checks all preconditions before anything is changed, for new and for resumed runs, and reports the findings.
 
 use anyhow::Result;
-use iosched_experiment::workload::{Workload, own_groups};
+use iosched_experiment::workload::Workload;
 use iosched_host::preflight::{self, Findings, Hold, Intent, Loss, Severity};
 use iosched_host::system::device::{Disks, RawTarget};
 use iosched_result::types::arm::Arm;
@@ -73,7 +73,6 @@ impl PermissionRequest<'_> {
         };
         let mut findings = preflight::check_all(self.disks, &intent)?;
         findings.add_failure_of(self.workload.check())?;
-        findings.add_failure_of(own_groups::ensure_there(self.workload, self.arms))?;
         let place = match self.place {
             Some(wanted) => place::find(wanted, self.disks, &mut findings)?,
             None => None,

@@ -2,9 +2,9 @@
 
 mod admission; // one more arm
 mod elsewhere; // what arms set elsewhere than in the queue
-mod own_groups; // what arms set in the control groups of the workload
 mod preparation; // what the rounds of a study need, made once
-mod resources; // what a run needs beside its design
+mod resources;
+mod trial; // what arms set in the control groups of the workload // what a run needs beside its design
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -16,12 +16,12 @@ use rustix::time::{ClockId, clock_gettime};
 
 use self::admission::nr_requests;
 use self::elsewhere::Elsewhere;
-use self::own_groups::OwnGroups;
 pub use self::resources::{Resources, probe_info};
+use self::trial::OwnGroups;
 use super::control::Controls;
 use super::{Kept, Machine, OutputDirectory, Task};
 use crate::stall::StallWatch;
-use crate::workload::{self, Running, Workload};
+use crate::workload::{self, Running, Workload, own_groups};
 use iosched_files::interrupt;
 use iosched_host::preflight::{self, Hold};
 use iosched_host::safety::journal::{Entry, TemporaryFiles};
@@ -82,6 +82,7 @@ impl<'a> RealMachine<'a> {
         resources: Resources<'a>,
         progress: &mut dyn FnMut(&ScratchPlace, u64),
     ) -> Result<Self> {
+        own_groups::ensure_there(workload, arms)?;
         let members = &disks.members;
         // Locks are taken in the order of the device numbers, so that two runs on the same disks cannot deadlock.
         let locks = members

@@ -81,7 +81,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// With other goals than those of the study.
+    /// Replaces the goals of the study's file, for `--prefer` and `--keep`.
     pub fn with_goals(self, prefer: Option<&str>, keep: &[String]) -> Result<Cell> {
         let workload = self.load.workload(&self.name, true)?;
         let offer = offer::for_workload(&*workload, Vec::new(), false, false);

@@ -82,6 +82,7 @@ pub fn history(tune: &TuneResult) -> String {
         "settings": settings(default),
         "prefer": goals.prefer,
         "keep": goals.keep,
+        "limits": goals.limits,
         "seed": tune.seed,
         "may_name": may_name(tune),
     })];

@@ -16,16 +16,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, ensure};
 
-use super::group_settings::{GroupSettings, LIMITS};
+use super::group_settings::GroupSettings;
 use iosched_host::safety::journal::{Entry, Journal, Undo};
 use iosched_host::system::cgroup::caller::Caller;
 use iosched_host::system::cgroup::controller::{lists, lock, marked_groups, write_control};
 use iosched_host::system::cgroup::end::pids;
 use iosched_host::system::cgroup::mounts::Mounts;
 use iosched_host::system::cgroup::{PREFIX, cpu_stat, group_file};
-use iosched_host::system::device::{Device, disk_number, mounts};
+use iosched_host::system::device::{Device, mounts};
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;
+use iosched_result::types::arm::group_file::{self as files, GroupFile};
 use iosched_result::types::outcome::{CgroupRef, DiskBytes};
 use twin::Twin;
 
@@ -166,44 +167,31 @@ impl Group {
             .collect()
     }
 
-    /// Ends with the group, so there is nothing to restore. `nodes`: the devices.
-    pub fn set(&self, settings: &GroupSettings, nodes: &[PathBuf]) -> Result<()> {
+    /// Ends with the group, so there is nothing to restore.
+    pub fn set(&self, settings: &GroupSettings, disks: &[Device]) -> Result<()> {
         if let Some(weight) = settings.weight {
             self.set_weight(weight)?;
         }
-        let limits = settings.limits().map_err(anyhow::Error::msg)?;
-        if limits.is_empty() && settings.io_latency_us.is_none() {
-            return Ok(());
-        }
-        for node in nodes {
-            let metadata =
-                fs::metadata(node).with_context(|| format!("reading {}", node.display()))?;
-            let number = disk_number(metadata.rdev());
-            let disk = format!(
-                "{}:{}",
-                rustix::fs::major(number),
-                rustix::fs::minor(number)
-            );
-            for &(limit, value) in &limits {
-                let (key, old) = LIMITS[limit];
-                self.write(&[
-                    ("io.max", format!("{disk} {key}={value}")),
-                    (old, format!("{disk} {value}")),
-                ])?;
-            }
-            if let Some(target) = settings.io_latency_us {
-                self.write(&[("io.latency", format!("{disk} target={target}"))])?;
-            }
-        }
-        Ok(())
+        settings.check().map_err(anyhow::Error::msg)?;
+        let target = settings.io_latency_us.map(|us| format!("target={us}"));
+        let files = [("io.max", &settings.io_max), ("io.latency", &target)];
+        files.into_iter().try_for_each(|(name, value)| {
+            let file = files::of(name).context("a file that arms may set")?;
+            let value = value.as_deref();
+            value.map_or(Ok(()), |value| self.set_file(file, value, disks))
+        })
+    }
+
+    fn set_file(&self, file: &'static GroupFile, value: &str, disks: &[Device]) -> Result<()> {
+        let directories: Vec<&Path> = self.members.iter().map(|it| it.path.as_path()).collect();
+        group_file::set_own(&directories, file, value, disks)
     }
 
     /// What the arm sets in the group of this process.
     pub fn set_as(&self, process: &str, arm: Option<&Arm>, disks: &[Device]) -> Result<()> {
         let own = arm.into_iter().flat_map(Arm::of_own_groups);
         let mut own = own.filter(|(of, ..)| *of == process);
-        let directories: Vec<&Path> = self.members.iter().map(|it| it.path.as_path()).collect();
-        own.try_for_each(|(_, file, value)| group_file::set_own(&directories, file, value, disks))
+        own.try_for_each(|(_, file, value)| self.set_file(file, value, disks))
     }
 
     /// The share of the device that bfq gives it, relative to the usual 100.

@@ -78,7 +78,7 @@ impl FioProcess {
         let output = file("json");
         let argv = arguments(program, &output, seed, part.job.writes(), &job_file);
         let group = round.group(&part.label)?;
-        group.set(&part.group, round.device_nodes)?;
+        group.set(&part.group, round.disks)?;
         let process = launch::start(
             &Launch {
                 launcher: round.launcher,

@@ -96,7 +96,7 @@ pub struct Execution<'a> {
     pub device_nodes: &'a [PathBuf],
     /// None: commands that make what the rounds need.
     pub arm: Option<&'a Arm>,
-    /// Of the device nodes.
+    /// The disks that hold the devices, whose limits are set.
     pub disks: &'a [Device],
     pub index: usize,
     pub block: usize,

@@ -67,9 +67,7 @@ pub fn is_decided(result: &ResultFile) -> bool {
     let is_known = !result.design.primary.iter().any(Metric::is_open);
     let table = Table::new(result);
     let rows = primary(&table);
-    is_known
-        && rows.iter().all(|row| is_settled(result, row))
-        && limits(&table).iter().all(limits::is_settled)
+    is_known && rows.iter().all(|row| is_settled(result, row)) && limits::are_settled(&table)
 }
 
 /// Has a verdict or cannot get one: percentiles with too few I/Os in every round, a metric that no round has,

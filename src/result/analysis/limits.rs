@@ -7,7 +7,8 @@ use crate::failure::Failure;
 use crate::metric::{Metric, hides_stalls_of, starts_in_kernel};
 use crate::statistics::estimate::ConfidenceInterval;
 use crate::statistics::rows::{Judged, Row, RowBlock, judge_family};
-use crate::statistics::scale::Scale;
+use crate::statistics::scale::{Direction, Scale};
+use crate::statistics::signed_rank::Difference;
 use crate::statistics::stalls::StalledRounds;
 use crate::statistics::verdict::{Comparison, Question, Reason};
 use crate::types::goals::Limit;
@@ -19,7 +20,7 @@ pub fn limits(table: &Table<'_>) -> Vec<ArmLimit> {
     let design = &table.result.design;
     let goals = design.goals.iter().flat_map(|goals| &goals.limits);
     let known = goals.filter_map(|limit| {
-        let mut primary = design.primary.iter();
+        let mut primary = design.primary.iter().filter(|metric| !metric.is_open());
         let metric = primary.find(|metric| metric.name == limit.metric)?;
         Some((limit, metric, limit.bound(metric)?))
     });
@@ -59,6 +60,14 @@ pub fn ensure_fit(result: &ResultFile) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// No other arm waits for what can be said of the reference.
+pub fn are_settled(table: &Table<'_>) -> bool {
+    let design = &table.result.design;
+    let reference = &design.arms[design.reference].label;
+    let mut rows = limits(table).into_iter();
+    rows.all(|row| row.arm == *reference || is_settled(&row))
+}
+
 /// Shown to hold or not, or no more blocks can show it.
 pub fn is_settled(row: &ArmLimit) -> bool {
     let found = &row.comparison;
@@ -90,32 +99,61 @@ impl Input<'_> {
         }
     }
 
+    fn blocks_beyond(&self) -> usize {
+        let worse = |d: &Difference| match self.metric.direction {
+            Direction::HigherIsBetter => d.upper < 0.0,
+            Direction::LowerIsBetter => d.lower > 0.0,
+            Direction::Neutral => false,
+        };
+        let differences = self.blocks.iter().filter_map(|block| block.difference);
+        differences.filter(worse).count()
+    }
+
     fn said(&self, table: &Table<'_>, judged: Judged) -> ArmLimit {
         let mut comparison = judged.comparison;
-        // A block far from the limit is none in which something stalls.
+        // How far a block is from the others says nothing here; `blocks_beyond` counts what matters.
         comparison.stalled = StalledRounds::default();
-        let is_stall = |reason: &Reason| matches!(reason, Reason::StalledRounds { .. });
-        comparison.reasons.retain(|reason| !is_stall(reason));
-        let back = |y: f64| match self.metric.scale {
-            Scale::Log => self.bound * y.exp(),
-            Scale::Identity => self.bound + y,
-        };
-        let interval = comparison.interval.map(|it| ConfidenceInterval {
-            lower: back(it.lower),
-            upper: back(it.upper),
-            ..it
+        let scale = self.metric.scale;
+        // Near the limit, what the projection foretells is that the difference does not matter, which decides no limit.
+        let half_margin = scale.of_margin(self.metric.margin) / 2.0;
+        let is_near = comparison.estimate.is_some_and(|y| y.abs() < half_margin);
+        comparison.reasons.retain(|reason| match reason {
+            Reason::StalledRounds { .. } => false,
+            Reason::NeedsRounds { .. } => !is_near,
+            _ => true,
         });
+        let (value, interval) = typical(scale, self.bound, &comparison);
         ArmLimit {
             metric: self.metric.clone(),
             arm: table.result.design.arms[self.arm].label.clone(),
             side: self.limit.side,
             limit: self.bound,
-            value: comparison.estimate.map(back).filter(|it| it.is_finite()),
+            value,
             interval,
+            blocks_beyond: self.blocks_beyond(),
             holds: holds(&comparison),
             comparison,
         }
     }
+}
+
+/// The typical block and its interval in the metric's unit.
+pub fn typical(
+    scale: Scale,
+    bound: f64,
+    comparison: &Comparison,
+) -> (Option<f64>, Option<ConfidenceInterval>) {
+    let back = |y: f64| match scale {
+        Scale::Log => bound * y.exp(),
+        Scale::Identity => bound + y,
+    };
+    let interval = comparison.interval.map(|it| ConfidenceInterval {
+        lower: back(it.lower),
+        upper: back(it.upper),
+        ..it
+    });
+    let value = comparison.estimate.map(back);
+    (value.filter(|it| it.is_finite()), interval)
 }
 
 /// The whole interval is on one side of the limit, and nothing withholds what it says.

@@ -87,7 +87,7 @@ fn a_gate_goes_by_the_limit() {
     assert_eq!(outcome(&[-0.9, 0.0]), Decision::Undecided);
 }
 
-/// Where both arms lie on the limit, each wrong word is an error: at most 5 % of the runs have one.
+/// The typical value of both arms is exactly the limit, so "within" and "beyond" are both false: at most 5 % of the runs say one.
 #[test]
 fn limits_are_wrong_as_often_as_they_say() {
     for stopping in [Stopping::Fixed { blocks: 12 }, Stopping::LOOKS] {
@@ -99,4 +99,62 @@ fn limits_are_wrong_as_often_as_they_say() {
         // 5 % of 200, and three standard errors.
         assert!(wrong <= 19, "{stopping:?}: {wrong} of {runs}");
     }
+}
+
+/// A file that iosched wrote is read again, whatever the arms did: values that no number holds are among them.
+#[test]
+fn a_result_with_limits_can_be_read_again() {
+    for (kept, blocks) in [(0, 1), (0, 8), (0, 20), (4, 20), (20, 20)] {
+        let mut result = run(&[-0.3, 0.3], 0.02, 4, Stopping::Fixed { blocks });
+        for round in &mut result.rounds {
+            if round.arm == "bfq" && round.block >= kept {
+                round.censored = Some(Censored::Starved);
+                round.metrics.clear();
+            }
+        }
+        conclude(&mut result);
+        let text = serde_json::to_vec(&result).expect("JSON");
+        let again = crate::read::parse(&text).expect("its own file");
+        assert_eq!(holds(&again), holds(&result), "{kept} of {blocks}");
+        assert_ne!(result.limits[1].holds, Some(true));
+        let beyond = result.limits[1].blocks_beyond;
+        assert_eq!(beyond, blocks, "{kept} of {blocks}");
+    }
+}
+
+#[test]
+fn an_edited_limit_is_refused() {
+    let result = run(&[-0.3, 0.3], 0.02, 5, Stopping::Fixed { blocks: 12 });
+    let json = serde_json::to_value(&result).expect("JSON");
+    for (path, odd) in [
+        ("/limits/1/holds", serde_json::json!(true)),
+        ("/limits/1/limit", serde_json::json!(9e9)),
+        ("/limits/1/value", serde_json::json!(1.0)),
+        ("/limits/1/interval/upper", serde_json::json!(1e6)),
+        ("/limits/1/arm", serde_json::json!("nobody")),
+        ("/limits/1/metric/unit", serde_json::json!("s")),
+        ("/limits/1/side", serde_json::json!("at_least")),
+        ("/design/goals/limits/0/side", serde_json::json!("at_least")),
+        ("/design/goals/limits/0/value", serde_json::json!(-1.0)),
+    ] {
+        let mut edited = json.clone();
+        *edited.pointer_mut(path).expect(path) = odd;
+        assert!(
+            crate::read::parse(edited.to_string().as_bytes()).is_err(),
+            "{path}"
+        );
+    }
+}
+
+/// Nothing at all is within a limit of what should be low, in every block.
+#[test]
+fn zero_is_within_at_most() {
+    let mut result = run(&[-0.3, -0.3], 0.02, 6, Stopping::Fixed { blocks: 12 });
+    for round in &mut result.rounds {
+        if round.arm == "bfq" {
+            round.metrics.insert(P99.to_owned(), 0.0);
+        }
+    }
+    conclude(&mut result);
+    assert_eq!(holds(&result), [Some(true), Some(true)]);
 }

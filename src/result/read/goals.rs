@@ -3,6 +3,7 @@
 use super::require;
 use crate::analysis::limits;
 use crate::types::goals::Goals;
+use crate::types::limit::ArmLimit;
 use crate::types::result::ResultFile;
 
 /// Goals name metrics that decide, and limits that fit them.
@@ -46,7 +47,8 @@ fn are_limits(result: &ResultFile, goals: &Goals) -> Result<(), String> {
                 .any(|it| it.is_same(&row.metric) && it.unit == row.metric.unit)
             && result.arm_index(&row.arm).is_some()
             && limits::holds(&row.comparison) == row.holds
-            && row.comparison.question.direction == row.metric.direction;
+            && row.comparison.question.direction == row.metric.direction
+            && is_typical(row);
         require(is_its, || {
             format!(
                 "limits: {:?} of {:?} contradicts its goal",
@@ -55,4 +57,19 @@ fn are_limits(result: &ResultFile, goals: &Goals) -> Result<(), String> {
         })?;
     }
     Ok(())
+}
+
+/// What is shown is what the comparison says.
+fn is_typical(row: &ArmLimit) -> bool {
+    let is_near = |a: f64, b: f64| a.total_cmp(&b).is_eq() || (a - b).abs() <= 1e-6 * a.abs();
+    let (value, interval) = limits::typical(row.metric.scale, row.limit, &row.comparison);
+    let is_value = match (value, row.value) {
+        (Some(a), Some(b)) => is_near(a, b),
+        (a, b) => a == b,
+    };
+    let is_interval = match (interval, row.interval) {
+        (Some(a), Some(b)) => is_near(a.lower, b.lower) && is_near(a.upper, b.upper),
+        (a, b) => a == b,
+    };
+    is_value && is_interval
 }

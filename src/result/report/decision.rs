@@ -100,25 +100,11 @@ fn beyond(result: &ResultFile, reference: &str, standings: &[Standing]) -> Optio
         1 => format!("; {} stays within", within[0]),
         _ => format!("; {} stay within", listed(within, ", ")),
     };
-    let what = listed(beyond.iter().map(|row| is_beyond(row)).collect(), ", ");
+    let what = listed(
+        beyond.iter().map(|row| limits::is_beyond(row)).collect(),
+        ", ",
+    );
     Some(format!("With {reference}, {what}{others}."))
-}
-
-/// `read_p99 is 12.3 ms (11.9 ms .. 12.8 ms), not at most 10.0 ms`.
-fn is_beyond(row: &ArmLimit) -> String {
-    let (value, bound) = (limits::value(row), limits::bound(row));
-    format!("{} is {value}, not {bound}", row.metric.name)
-}
-
-/// `read_p99 8.10 ms, at most 10.0 ms`.
-fn is_within(row: &ArmLimit) -> String {
-    let value = units::value(row.value, &row.metric.unit);
-    format!("{} {value}, {}", row.metric.name, limits::bound(row))
-}
-
-fn is_unsure(row: &ArmLimit) -> String {
-    let (value, bound) = (limits::value(row), limits::bound(row));
-    format!("{} is not shown to be {bound}: {value}", row.metric.name)
 }
 
 fn idle(result: &ResultFile) -> Option<String> {
@@ -196,7 +182,7 @@ fn alike(result: &ResultFile, reference: &str) -> String {
 }
 
 fn used(best: &Standing, standings: &[Standing]) -> String {
-    let within = best.within.iter().map(|row| is_within(row));
+    let within = best.within.iter().map(|row| limits::is_within(row));
     let mut what: Vec<String> = within.collect();
     if !best.gains.is_empty() {
         what.insert(0, rows(&best.gains));
@@ -274,7 +260,13 @@ impl Standing<'_> {
     }
 
     fn what_is_beyond(&self) -> String {
-        listed(self.beyond.iter().map(|row| is_beyond(row)).collect(), ", ")
+        listed(
+            self.beyond
+                .iter()
+                .map(|row| limits::is_beyond(row))
+                .collect(),
+            ", ",
+        )
     }
 
     fn all_costs(&self) -> String {
@@ -312,7 +304,7 @@ impl Standing<'_> {
             );
         }
         if let Some(row) = self.unsure.first().filter(|_| !gives.is_empty()) {
-            return format!("{gives}{}", is_unsure(row));
+            return format!("{gives}{}", limits::is_unsure(row));
         }
         let open = self.undecided.iter().chain(&self.unsafe_rows);
         let mut seen: Vec<String> = Vec::new();
@@ -322,7 +314,13 @@ impl Standing<'_> {
                 seen.push(of);
             }
         }
-        let unsure = listed(self.unsure.iter().map(|row| is_unsure(row)).collect(), ", ");
+        let unsure = listed(
+            self.unsure
+                .iter()
+                .map(|row| limits::is_unsure(row))
+                .collect(),
+            ", ",
+        );
         match (seen.is_empty(), unsure.is_empty()) {
             (true, _) => format!("{arm}: {unsure}"),
             (_, true) => format!("{arm} against {}: {}", self.reference(), listed(seen, ", ")),

@@ -66,6 +66,10 @@ pub fn value(row: &ArmLimit) -> String {
         reason => Some(words::in_words(reason, comparison.blocks)),
     });
     let mut notes: Vec<String> = notes.collect();
+    if row.blocks_beyond > 0 {
+        let (beyond, all) = (row.blocks_beyond, comparison.blocks);
+        notes.insert(0, format!("beyond in {beyond} of {all} blocks"));
+    }
     if let Some(interval) = row.interval {
         let form = |end: f64| units::value(Some(end), unit);
         notes.insert(0, units::range(interval.lower, interval.upper, form));
@@ -78,4 +82,25 @@ pub fn value(row: &ArmLimit) -> String {
             format!("{} ({})", units::value(Some(value), unit), notes.join("; "))
         }
     }
+}
+
+/// `read_p99 is 12.3 ms (11.9 ms .. 12.8 ms), not at most 10.0 ms`.
+pub fn is_beyond(row: &ArmLimit) -> String {
+    let (value, bound) = (value(row), bound(row));
+    format!("{} is {value}, not {bound}", row.metric.name)
+}
+
+/// `read_p99 8.10 ms, at most 10.0 ms`.
+pub fn is_within(row: &ArmLimit) -> String {
+    let value = units::value(row.value, &row.metric.unit);
+    let beyond = match row.blocks_beyond {
+        0 => String::new(),
+        beyond => format!(" (not in {beyond} of {} blocks)", row.comparison.blocks),
+    };
+    format!("{} {value}, {}{beyond}", row.metric.name, bound(row))
+}
+
+pub fn is_unsure(row: &ArmLimit) -> String {
+    let (value, bound) = (value(row), bound(row));
+    format!("{} is not shown to be {bound}: {value}", row.metric.name)
 }

@@ -34,18 +34,49 @@ pub fn preferred(tune: &TuneResult) -> Option<&Metric> {
     let mut stages = tune.stages.iter().rev();
     stages
         .find_map(|stage| wanted(&stage.result))
-        .map(|(prefer, _)| prefer)
+        .map(|wanted| wanted.prefer)
+}
+
+struct Wanted<'a> {
+    prefer: &'a Metric,
+    kept: Vec<&'a Metric>,
+    /// With the worst value that is allowed, on the metric's scale.
+    limits: Vec<(&'a Metric, f64)>,
 }
 
 /// What a design wants: the preferred metric, and those that are kept.
-fn wanted(result: &ResultFile) -> Option<(&Metric, Vec<&Metric>)> {
+fn wanted(result: &ResultFile) -> Option<Wanted<'_>> {
     let goals: Goals = result.design.goals.clone().unwrap_or_default();
     let primary = &result.design.primary;
     let prefer = primary
         .iter()
         .find(|metric| goals.is_preferred(&metric.name))?;
     let kept = primary.iter().filter(|metric| goals.is_kept(&metric.name));
-    Some((prefer, kept.collect()))
+    let limits = goals.limits.iter().filter_map(|limit| {
+        let metric = primary.iter().find(|metric| metric.name == limit.metric)?;
+        Some((metric, metric.scale.transformed(limit.bound(metric)?)?))
+    });
+    Some(Wanted {
+        prefer,
+        kept: kept.collect(),
+        limits: limits.collect(),
+    })
+}
+
+/// Where an arm's values are, from the limit on. Positive is within.
+fn within(result: &ResultFile, arm: &str, metric: &Metric, bound: f64) -> Vec<f64> {
+    let rounds = result.rounds.iter();
+    let own = rounds.filter(|round| round.arm == arm && round.exclusion.is_none());
+    own.map(|round| {
+        let value = Some(round).filter(|round| round.censored.is_none());
+        let value = value.and_then(|round| metric.scale.transformed(round.value(metric)?));
+        // Whatever keeps a round from having a value may be its arm's doing.
+        value.map_or(f64::NEG_INFINITY, |value| match metric.direction {
+            Direction::HigherIsBetter => value - bound,
+            Direction::LowerIsBetter | Direction::Neutral => bound - value,
+        })
+    })
+    .collect()
 }
 
 /// The differences of an arm to the default, in blocks in which that has a value. Positive is better.
@@ -100,17 +131,24 @@ pub fn standings(tune: &TuneResult, indices: &[usize]) -> Vec<Standing> {
 /// The same by the first stages alone.
 pub fn standings_after(tune: &TuneResult, stages: usize, indices: &[usize]) -> Vec<Standing> {
     // The last stage knows the unit of what a command reports.
-    let Some((prefer, kept)) = tune.stages.iter().rev().find_map(|it| wanted(&it.result)) else {
+    let Some(wanted) = tune.stages.iter().rev().find_map(|it| wanted(&it.result)) else {
         return Vec::new();
     };
+    let stages = || tune.stages.iter().take(stages);
     let standing = |index: &usize| {
         let label = &tune.candidates[*index].arm.label;
-        let own = over(tune.stages.iter().take(stages), label, prefer);
-        let violations = kept.iter().map(|metric| {
-            let own = trimmed_mean(&over(tune.stages.iter().take(stages), label, metric));
+        let own = over(stages(), label, wanted.prefer);
+        let kept = wanted.kept.iter().map(|metric| {
+            let own = trimmed_mean(&over(stages(), label, metric));
             let margin = metric.scale.of_margin(metric.margin);
             own.map_or(0.0, |own| (-own / margin - 1.0).max(0.0))
         });
+        let limits = wanted.limits.iter().map(|(metric, bound)| {
+            let each = stages().flat_map(|stage| within(&stage.result, label, metric, *bound));
+            let margin = metric.scale.of_margin(metric.margin);
+            trimmed_mean(&each.collect::<Vec<f64>>()).map_or(0.0, |own| (-own / margin).max(0.0))
+        });
+        let violations = kept.chain(limits);
         Some(Standing {
             index: *index,
             score: trimmed_mean(&own)?,
@@ -147,7 +185,7 @@ pub fn is_noisy(tune: &TuneResult) -> bool {
     let Some(stage) = tune.stages.first() else {
         return false;
     };
-    let Some((prefer, _)) = wanted(&stage.result) else {
+    let Some(Wanted { prefer, .. }) = wanted(&stage.result) else {
         return false;
     };
     let arms = stage.result.design.arms.iter().enumerate();

@@ -9,7 +9,7 @@ use super::*;
 use crate::report::fixture;
 use crate::statistics::stopping::Stopping;
 use crate::statistics::verdict::Verdict;
-use crate::types::goals::Goals;
+use crate::types::goals::{Goals, Limit, Side};
 
 /// Logarithms of what arms are better by.
 type Effect = fn(&Arm) -> f64;
@@ -20,6 +20,8 @@ struct World {
     effect: Effect,
     /// Logarithm of what the latency is worse by.
     cost: Effect,
+    /// Of the latency, in place of its comparison with the default.
+    limit: Option<Limit>,
 }
 
 impl World {
@@ -29,6 +31,7 @@ impl World {
             noise,
             effect,
             cost: |_| 0.0,
+            limit: None,
         }
     }
 
@@ -47,8 +50,11 @@ impl World {
         );
         result.design.goals = Some(Goals {
             prefer: Some("iops".to_owned()),
-            keep: vec!["read_device_mean".to_owned()],
-            limits: Vec::new(),
+            keep: match self.limit {
+                Some(_) => Vec::new(),
+                None => vec!["read_device_mean".to_owned()],
+            },
+            limits: self.limit.clone().into_iter().collect(),
         });
         let noise = Normal::new(0.0, self.noise).unwrap();
         let known = result.design.arms.clone();
@@ -209,7 +215,7 @@ fn the_best_settings_are_tried_together() {
     assert_eq!(read::parse(&bytes).unwrap().unwrap(), tune);
 }
 
-/// The fastest arm costs what is to be kept: beside it a cheaper one comes to the referee.
+/// The fastest arm costs what is to be kept, or is beyond its limit: beside it a cheaper one comes to the referee.
 #[test]
 fn what_costs_too_much_is_not_alone_at_the_end() {
     let effect: Effect = |arm| match arm.setting("iosched/timeout_sync") {
@@ -217,19 +223,28 @@ fn what_costs_too_much_is_not_alone_at_the_end() {
         Some("6") => 0.2,
         _ => 0.0,
     };
-    let mut world = World::new(1, 0.01, effect);
-    world.cost = |arm| match arm.setting("iosched/timeout_sync") {
-        Some("5") => 0.5,
-        _ => 0.0,
+    let limit = Limit {
+        metric: "read_device_mean".to_owned(),
+        side: Side::AtMost,
+        value: 1.35,
+        unit: "ms".to_owned(),
     };
-    let tune = world.search(values(12, 1));
-    let arms: Vec<String> = verdicts(&tune).into_iter().map(|(arm, _)| arm).collect();
-    assert!(arms.iter().any(|arm| arm.ends_with("=6")), "{arms:?}");
-    let (decision, _) = crate::decision::decide(tune.referee.as_ref().unwrap());
-    let crate::decision::Decision::Use(standing) = decision else {
-        panic!("{decision:?}");
-    };
-    assert!(standing.arm.ends_with("=6"), "{}", standing.arm);
+    for limit in [None, Some(limit)] {
+        let mut world = World::new(1, 0.01, effect);
+        world.cost = |arm| match arm.setting("iosched/timeout_sync") {
+            Some("5") => 0.5,
+            _ => 0.0,
+        };
+        world.limit = limit;
+        let tune = world.search(values(12, 1));
+        let arms: Vec<String> = verdicts(&tune).into_iter().map(|(arm, _)| arm).collect();
+        assert!(arms.iter().any(|arm| arm.ends_with("=6")), "{arms:?}");
+        let (decision, _) = crate::decision::decide(tune.referee.as_ref().unwrap());
+        let crate::decision::Decision::Use(standing) = decision else {
+            panic!("{decision:?}");
+        };
+        assert!(standing.arm.ends_with("=6"), "{}", standing.arm);
+    }
 }
 
 #[test]

@@ -17,8 +17,11 @@ pub struct ArmLimit {
     pub limit: f64,
     /// The typical block, in the metric's unit.
     pub value: Option<f64>,
-    /// Of the typical block; all limits of a result share the error rate.
+    /// Contains the typical block; all intervals of the limits of a result hold together, at 95 %.
     pub interval: Option<ConfidenceInterval>,
+    /// How many blocks are beyond the limit, or have no value because of the arm.
+    #[serde(default)]
+    pub blocks_beyond: usize,
     /// Shown to be within, or beyond; null: neither.
     pub holds: Option<bool>,
     /// The arm against the limit, as if that were the reference's value in each block.
