@@ -345,7 +345,12 @@ fn a_job_that_ends_early_does_not_count() {
 #[ignore = "root"]
 fn a_failing_command_is_a_problem_with_its_last_words() {
     let script = "echo \"$IOSCHED_DEVICE $IOSCHED_ARM $IOSCHED_BLOCK $IOSCHED_ROUND $IOSCHED_SEED\" >&2; exit 3";
-    let outcome = Bench::new().run(&mut shell(script, None), &"/dev/x".into());
+    let (bench, node, arm) = (Bench::new(), "/dev/x".into(), "fast=none".parse().unwrap());
+    let round = Execution {
+        arm: Some(&arm),
+        ..bench.round(&node)
+    };
+    let outcome = to_the_end(shell(script, None).start(&round).unwrap().as_mut());
     assert_eq!(outcome.exit_code, Some(3));
     assert_eq!(
         outcome.problem.as_deref(),
