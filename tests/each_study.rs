@@ -28,18 +28,18 @@ studies! {
     record_size: "record-size", ["rewrite-32k-qd1", "read-128k-qd8"];
     oltp_web: "oltp-web", ["randread-4"];
     read_buffer: "read-buffer", ["read-128K-random"];
-    fsync: "fsync", ["fdatasync", "open-sync"];
+    fsync: "fsync", ["fdatasync", "open-datasync-checkpointer"];
     oltp_dss: "oltp-dss", ["dss", "together-10"];
     interference: "interference", ["writers-1"];
     fairness: "fairness", ["equals"];
     fill: "fill", ["half-writer"];
-    wbt: "wbt", ["reader-beside-cached-writer"];
+    wbt: "wbt", ["log-beside-cached-writer"];
     nvme_era: "nvme-era", ["depth-8"];
     device_ladder: "device-ladder", ["devices-2"];
     kyber_targets: "kyber-targets", ["reads-1-writes-256"];
     isolation: "isolation", ["small-beside-large", "priority-io-max"];
-    etcd: "etcd", ["alone"];
-    blame: "blame", ["few-requests"];
+    etcd: "etcd", ["alone", "beside-extraction"];
+    blame: "blame", ["few-requests", "log-beside-writer"];
 }
 
 /// Its rounds are longer: within one second, bfq with weights may give the neighbour no I/O at all.

@@ -298,3 +298,66 @@ fn a_limit_is_felt_under_its_arm_alone() {
     }
     drop(load);
 }
+
+/// The groups that each round makes for its command, as the command itself finds them.
+#[test]
+fn a_group_of_the_workload_has_what_its_arm_says() {
+    let disk = disk();
+    let program = Program::new("iosched-ab");
+    let node = disk.node();
+    let script = "group=/sys/fs/cgroup$(cut -d : -f 3 /proc/self/cgroup); \
+        for file in io.max io.weight io.bfq.weight; do \
+        [ ! -e $group/$file ] || sed \"s/^/$IOSCHED_ARM $file /\" $group/$file; done >> seen; \
+        dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=60 iflag=direct 2>/dev/null";
+    let number = format!("{}:{}", disk.device.major, disk.device.minor);
+    let cost = format!("{COST},cgroup:{{command}}/io.weight=300");
+    let arms = [
+        (
+            "limited",
+            "cgroup:{command}/io.max=riops=20",
+            "io.max",
+            "rbps=max wbps=max riops=20 wiops=max",
+        ),
+        ("cost", &cost, "io.weight", "300"),
+        (
+            "bfq",
+            "cgroup:{command}/io.bfq.weight=300",
+            "io.bfq.weight",
+            "300",
+        ),
+    ];
+    let texts = arms.map(|(label, setting, ..)| {
+        let scheduler = if label == "bfq" { "bfq" } else { "none" };
+        format!("{label}={scheduler},{setting}")
+    });
+    let mut run = vec!["run", &node, "--arm", "none"];
+    for text in &texts {
+        run.extend(["--arm", text]);
+    }
+    run.extend(["--rounds", "2", "-o", "result", "--", "sh", "-c", script]);
+    program.run(&run).ends(0, &[]);
+    let seen = fs::read_to_string(program.file("seen")).expect("what the command saw");
+    println!("{seen}");
+    for (label, _, file, value) in arms {
+        let count = |of: &str| {
+            let line = format!("{of} {file} {number} {value}");
+            seen.lines().filter(|seen| **seen == line).count()
+        };
+        assert_eq!((count(label), count("none")), (2, 0), "{label}: {seen}");
+    }
+    let elapsed = |arm: &str| -> Vec<f64> {
+        let of_arm = rounds(&program)
+            .into_iter()
+            .filter(|round| round["arm"] == arm);
+        of_arm
+            .map(|round| round["metrics"]["elapsed"].as_f64().expect("a time"))
+            .collect()
+    };
+    let (limited, free) = (elapsed("limited"), elapsed("none"));
+    println!("{limited:?} ns at 20 reads a second, {free:?} ns without a limit");
+    assert!(
+        limited.iter().all(|ns| (2.5e9..3.6e9).contains(ns)),
+        "{limited:?}"
+    );
+    assert!(free.iter().all(|ns| *ns < 2e9), "{free:?}");
+}
