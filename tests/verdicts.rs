@@ -18,6 +18,8 @@ mod results;
 mod studies;
 #[path = "verdicts/times.rs"]
 mod times;
+#[path = "verdicts/watched.rs"]
+mod watched;
 
 use std::f64::consts::TAU;
 

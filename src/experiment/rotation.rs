@@ -1,6 +1,8 @@
 //! A live run whose caller keeps the time, as the terminal UI does: arms take turns on one disk under any load. What
 //! comes next, which rounds count and what they say is decided as in `run --workload live --rounds open`. Pure.
 
+mod program; // a program that is compared beside the disk
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use super::round::{Finished, is_stuck};
 use iosched_result::analysis::drift::differences;
 use iosched_result::analysis::exclusion::Gap;
 use iosched_result::analysis::turn::{self, Next};
-use iosched_result::analysis::{conclude, early, exclusion, losses};
+use iosched_result::analysis::{conclude, decided, early, exclusion, losses};
 use iosched_result::measured::histogram::Histogram;
 use iosched_result::measured::snapshot::{Interval, OwnerNumbers};
 use iosched_result::metric::Metric;
@@ -19,20 +21,25 @@ use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::live::LiveDesign;
 use iosched_result::types::outcome::{Fixed, Outcome};
+use iosched_result::types::participant::Participant;
 use iosched_result::types::plan::{Plan, Turn};
 use iosched_result::types::queue::{Applied, State};
 use iosched_result::types::result::{
     Design, Exclusion, ResultFile, Round, Status, Subject, WorkloadInfo,
 };
 
-/// Metrics that a rotation decides on. From arrival to completion, because a scheduler may move time from the device's
-/// queue into its own.
-pub const METRICS: [&str; 6] = [
+pub use program::{MOST_PROGRAMS, Program};
+
+/// Metrics of the disk that a rotation decides on. From arrival to completion, because a scheduler may move time from the
+/// device's queue into its own. The means have a value wherever there was one I/O, the percentiles often have none.
+pub const METRICS: [&str; 8] = [
+    "read_total_mean",
     "read_total_p50",
     "read_total_p99",
+    "read_throughput",
+    "write_total_mean",
     "write_total_p99",
-    "iops",
-    "throughput",
+    "write_throughput",
     FAIRNESS,
 ];
 /// Jain's index of the device times of the processes that were backlogged.
@@ -52,6 +59,17 @@ pub struct Rotation {
     iops: Option<f64>,
 }
 
+/// What is compared, chosen before the first round.
+pub struct Choice {
+    pub arms: Vec<Arm>,
+    /// Index into `arms`.
+    pub reference: usize,
+    /// At most [`MOST_PROGRAMS`].
+    pub programs: Vec<Program>,
+    /// Each turn is measured for so long after settling.
+    pub time: Duration,
+}
+
 /// The rounds so far. A copy of it can be made into a file while the rotation goes on.
 #[derive(Clone)]
 pub struct Recorded {
@@ -69,15 +87,13 @@ struct UnderWay {
 }
 
 impl Rotation {
-    /// `reference`: one of the arms. Each turn is measured for `time` after settling.
-    pub fn new(
-        seed: u64,
-        started: String,
-        subject: Subject,
-        arms: Vec<Arm>,
-        reference: usize,
-        time: Duration,
-    ) -> Self {
+    pub fn new(seed: u64, started: String, subject: Subject, choice: Choice) -> Self {
+        let Choice {
+            arms,
+            reference,
+            programs,
+            time,
+        } = choice;
         let plan = Plan::new(
             seed,
             arms.len(),
@@ -90,7 +106,9 @@ impl Rotation {
             scratch_file: None,
             participants: Vec::new(),
         };
-        let primary = METRICS.iter().filter_map(|name| Metric::named(name));
+        let of_programs = programs.iter().flat_map(Program::metrics);
+        let names = METRICS.map(str::to_owned).into_iter().chain(of_programs);
+        let primary = names.filter_map(|name| Metric::named(&name));
         let design = Design {
             live: Some(LiveDesign::default()),
             elapsed_is_named: true,
@@ -129,6 +147,8 @@ impl Rotation {
             return;
         }
         let was = std::mem::replace(&mut design.reference, reference);
+        self.recorded.result.decided.clear();
+        let design = &self.recorded.result.design;
         let label = |arm: usize| &design.arms[arm].label;
         let note = format!(
             "the reference was changed from {} to {} after {} rounds",
@@ -210,12 +230,13 @@ impl Rotation {
 
     /// Ends the current turn. Without a `window` it was not measured and adds no round. `window` covers this disk
     /// alone; `state` is in force now, None when the disk is gone; `fairness` among the processes of the window, if
-    /// there were several.
+    /// there were several; `programs` are those of [`Rotation::new`], with their processes of this window.
     pub fn end(
         &mut self,
         window: Option<Interval>,
         state: Option<&State>,
         fairness: Option<f64>,
+        programs: Vec<Participant>,
     ) -> Result<Option<Round>> {
         if let Some(why) = window
             .as_ref()
@@ -243,7 +264,7 @@ impl Rotation {
             window,
             whole: None,
             cgroups: Vec::new(),
-            participants: Vec::new(),
+            participants: programs,
             outcome: Outcome::default(),
             with_elapsed: false,
             disturbed: now.disturbed,
@@ -257,6 +278,8 @@ impl Rotation {
         };
         let mut round = finished.round(&now.turn, &self.arms()[now.turn.planned.arm]);
         round.metrics.extend(arrivals);
+        // Among all processes, not among the chosen programs.
+        round.metrics.remove(FAIRNESS);
         let fairness = fairness.map(|index| (FAIRNESS.to_owned(), index));
         round.metrics.extend(fairness);
         losses::exclude(&self.recorded.result.design.primary, &mut round);
@@ -264,6 +287,7 @@ impl Rotation {
         self.recorded.rounds.push(json.into());
         self.recorded.result.rounds.push(light(&round));
         self.recorded.result.excluded = exclusion::excluded_blocks(&self.recorded.result);
+        decided::note(&mut self.recorded.result);
         Ok(Some(round))
     }
 

@@ -1,12 +1,21 @@
 use super::*;
 use iosched_result::measured::snapshot::{InFlight, Op};
 use iosched_result::report::fixture;
+use iosched_result::statistics::verdict::Verdict;
 use iosched_result::types::result::Censored;
+
+fn of(arms: Vec<Arm>) -> Choice {
+    Choice {
+        arms,
+        reference: 0,
+        programs: Vec::new(),
+        time: Duration::from_secs(10),
+    }
+}
 
 fn rotation() -> Rotation {
     let arms = ["none", "bfq"].map(|text| text.parse().unwrap());
-    let time = Duration::from_secs(10);
-    Rotation::new(3, "then".into(), fixture::subject(), arms.into(), 0, time)
+    Rotation::new(3, "then".into(), fixture::subject(), of(arms.into()))
 }
 
 fn state(arm: &Arm) -> State {
@@ -42,7 +51,7 @@ fn turn(rotation: &mut Rotation, end: impl FnOnce(&mut Rotation, &mut State)) ->
     // Which arm is the faster one changes from block to block, so this is never decided.
     let is_fast = (rotation.recorded.rounds() / 2).is_multiple_of(2) == (ios == 2000);
     let window = window(ios, if is_fast { 1_000_000 } else { 2_000_000 });
-    let round = rotation.end(Some(window), Some(&state), Some(0.5));
+    let round = rotation.end(Some(window), Some(&state), Some(0.5), Vec::new());
     round.unwrap().unwrap()
 }
 
@@ -112,7 +121,12 @@ fn a_turn_that_was_disturbed_does_not_count() {
 #[test]
 fn a_turn_that_was_not_measured_is_no_round_and_a_disk_that_is_gone_spoils_one() {
     let mut rotation = rotation();
-    assert_eq!(rotation.end(Some(window(1, 1)), None, None).unwrap(), None);
+    assert_eq!(
+        rotation
+            .end(Some(window(1, 1)), None, None, Vec::new())
+            .unwrap(),
+        None
+    );
     let applied = |rotation: &mut Rotation| Applied {
         effective: state(rotation.next_turn().unwrap().0),
         switch_ns: None,
@@ -120,11 +134,11 @@ fn a_turn_that_was_not_measured_is_no_round_and_a_disk_that_is_gone_spoils_one()
     };
     let now = applied(&mut rotation);
     rotation.begin(now, "now".into());
-    assert_eq!(rotation.end(None, None, None).unwrap(), None);
+    assert_eq!(rotation.end(None, None, None, Vec::new()).unwrap(), None);
     let now = applied(&mut rotation);
     rotation.begin(now, "now".into());
     let round = rotation
-        .end(Some(window(1, 1)), None, None)
+        .end(Some(window(1, 1)), None, None, Vec::new())
         .unwrap()
         .unwrap();
     assert_eq!(round.index, 0, "a turn without a window is made again");
@@ -162,9 +176,7 @@ fn another_reference_turns_the_comparisons_round() {
 /// With one process at a time there is no fairness, and without writes no percentile of them.
 #[test]
 fn a_metric_that_no_round_has_does_not_keep_a_rotation_running() {
-    let arms = ["none", "bfq"].map(|text| text.parse().unwrap());
-    let time = Duration::from_secs(10);
-    let mut rotation = Rotation::new(3, "then".into(), fixture::subject(), arms.into(), 0, time);
+    let mut rotation = rotation();
     let mut rounds = 0;
     while let Some((arm, _)) = rotation.next_turn() {
         let state = state(arm);
@@ -176,7 +188,9 @@ fn a_metric_that_no_round_has_does_not_keep_a_rotation_running() {
         };
         rotation.begin(applied, "now".into());
         let window = window(ios, 1_000_000);
-        rotation.end(Some(window), Some(&state), None).unwrap();
+        rotation
+            .end(Some(window), Some(&state), None, Vec::new())
+            .unwrap();
         rounds += 1;
         assert!(rounds < 100);
     }
@@ -207,7 +221,7 @@ fn a_round_that_lasts_too_long_does_not_count_and_one_that_is_stuck_is_the_worst
         };
         rotation.begin(applied, "now".into());
         rotation
-            .end(Some(window), Some(&state), None)
+            .end(Some(window), Some(&state), None, Vec::new())
             .unwrap()
             .unwrap()
     };
@@ -231,4 +245,74 @@ fn a_round_that_lasts_too_long_does_not_count_and_one_that_is_stuck_is_the_worst
         (round.exclusion, round.censored),
         (None, Some(Censored::Starved))
     );
+}
+
+/// A reader that gets 3 I/Os in a round has no percentile, but a mean. What is decided of it stays when it stalls.
+#[test]
+fn a_slow_reader_is_judged_by_its_mean_and_stays_judged() {
+    let mut rotation = rotation();
+    let mut rounds = |rotation: &mut Rotation, blocks: usize, ios: u64| {
+        for round in 0..2 * blocks as u64 {
+            let (arm, _) = rotation.next_turn().unwrap();
+            let state = state(arm);
+            let is_slow = arm.label == "bfq";
+            let applied = Applied {
+                effective: state.clone(),
+                switch_ns: None,
+                notes: Vec::new(),
+            };
+            rotation.begin(applied, "now".into());
+            let wobble = 1_000_000 + 40_000 * (round * 7 % 5);
+            let window = if is_slow {
+                window(ios, 13 * wobble)
+            } else {
+                window(40, wobble)
+            };
+            let ended = rotation.end(Some(window), Some(&state), None, Vec::new());
+            ended.unwrap().unwrap();
+        }
+    };
+    let row = |rotation: &Rotation, name: &str| {
+        let rows = conclude::primary_comparisons(rotation.so_far()).into_iter();
+        let mut rows = rows.filter(|row| row.metric.name == name);
+        rows.next().unwrap()
+    };
+    rounds(&mut rotation, 9, 3);
+    let found = row(&rotation, "read_total_mean");
+    assert_eq!(found.comparison.verdict, Verdict::Worse, "{found:#?}");
+    let first = found.decided_after_blocks.unwrap();
+    assert!((4..=9).contains(&first), "{first}");
+    assert_eq!(
+        row(&rotation, "read_total_p99").comparison.verdict,
+        Verdict::Inconclusive
+    );
+    rounds(&mut rotation, 1, 0);
+    let found = row(&rotation, "read_total_mean");
+    assert_eq!(found.comparison.verdict, Verdict::Worse, "{found:#?}");
+    assert_eq!(found.decided_after_blocks, Some(first));
+    let file = rotation.recorded().result("later".into()).unwrap();
+    assert!(file.decided.iter().any(|it| it.metric == "read_total_mean"));
+    assert_eq!(
+        row(&rotation, "read_total_mean").comparison,
+        file.comparisons[0].comparison
+    );
+}
+
+/// Chosen before the first round: a family with the rows of the disk.
+#[test]
+fn programs_have_rows_of_their_own() {
+    let arms = ["none", "bfq"].map(|text| text.parse().unwrap());
+    let choice = Choice {
+        programs: vec![Program {
+            label: "db".into(),
+            reads: true,
+            writes: false,
+        }],
+        ..of(arms.into())
+    };
+    let rotation = Rotation::new(3, "then".into(), fixture::subject(), choice);
+    let rows = conclude::primary_comparisons(rotation.so_far());
+    let own = rows.iter().filter(|row| row.metric.name.starts_with("db."));
+    let own: Vec<&str> = own.map(|row| &*row.metric.name).collect();
+    assert_eq!(own, ["db.read_queue_wait_mean", "db.throughput"]);
 }

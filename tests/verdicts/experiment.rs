@@ -104,45 +104,10 @@ pub fn extended(
     let mut extensions: Vec<Extension> = Vec::new();
     let first = stopping.next_segment(0).expect("blocks");
     let mut plan = Plan::new(rng.next_u64(), world.arms, first);
-    let common = (world.noise)(rng, world.arms * most);
-    let own: Vec<Vec<f64>> = (1..world.metrics)
-        .map(|_| (world.noise)(rng, world.arms * most))
-        .collect();
-    let load = world.load.map(|load| load(rng, world.arms * most));
+    let noise = Noise::of(rng, world, world.arms * most);
     let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); world.metrics];
     loop {
-        for index in cells[0].len()..plan.rounds.len() {
-            let round = plan.rounds[index];
-            let before =
-                std::array::from_fn(|lag| Some(plan.rounds[index.checked_sub(lag + 1)?].arm));
-            let mut truth = world.effects.get(round.arm).copied().unwrap_or(0.0);
-            truth += world.by_position * round.position as f64;
-            truth += left_behind(world, &plan.rounds[..index]);
-            truth += load.as_ref().map_or(0.0, |load| load[index]);
-            let (arm, chance, depth) = world.stalls;
-            if chance > 0.0 && round.arm == arm && rng.random_bool(chance) {
-                truth += depth;
-            }
-            for (metric, cells) in cells.iter_mut().enumerate() {
-                let noise = match metric {
-                    0 => common[index],
-                    // Half of the variance is shared.
-                    _ => (common[index] + own[metric - 1][index]) * 0.5f64.sqrt(),
-                };
-                cells.push(Cell {
-                    block: round.block,
-                    arm: round.arm,
-                    position: round.position,
-                    before,
-                    before_load: load.as_ref().and_then(|load| {
-                        let before = index.checked_sub(round.position + 1)?;
-                        let reaction = f64::from(plan.rounds[before].arm == 1);
-                        Some(load[before] + world.reacts * reaction)
-                    }),
-                    y: truth + noise,
-                });
-            }
-        }
+        add_cells(rng, world, &plan, &noise, &mut cells);
         let slopes: Vec<Option<Slopes>> = cells.iter().map(|cells| Slopes::of(cells)).collect();
         let each = cells.iter().zip(&slopes);
         let adjusted: Vec<Vec<Cell>> = each.map(|(of, by)| adjusted(of, by.as_ref())).collect();
@@ -178,6 +143,92 @@ pub fn extended(
                 };
             }
         }
+    }
+}
+
+/// What the world does to the rounds of a run, whatever their arms.
+struct Noise {
+    common: Vec<f64>,
+    /// Of each metric but the first.
+    own: Vec<Vec<f64>>,
+    load: Option<Vec<f64>>,
+}
+
+impl Noise {
+    fn of(rng: &mut ChaCha8Rng, world: &World<'_>, rounds: usize) -> Noise {
+        Noise {
+            common: (world.noise)(rng, rounds),
+            own: (1..world.metrics)
+                .map(|_| (world.noise)(rng, rounds))
+                .collect(),
+            load: world.load.map(|load| load(rng, rounds)),
+        }
+    }
+}
+
+/// The values of the rounds that have none yet, by metric.
+fn add_cells(
+    rng: &mut ChaCha8Rng,
+    world: &World<'_>,
+    plan: &Plan,
+    noise: &Noise,
+    cells: &mut [Vec<Cell>],
+) {
+    for index in cells[0].len()..plan.rounds.len() {
+        let round = plan.rounds[index];
+        let before = std::array::from_fn(|lag| Some(plan.rounds[index.checked_sub(lag + 1)?].arm));
+        let mut truth = world.effects.get(round.arm).copied().unwrap_or(0.0);
+        truth += world.by_position * round.position as f64;
+        truth += left_behind(world, &plan.rounds[..index]);
+        truth += noise.load.as_ref().map_or(0.0, |load| load[index]);
+        let (arm, chance, depth) = world.stalls;
+        if chance > 0.0 && round.arm == arm && rng.random_bool(chance) {
+            truth += depth;
+        }
+        for (metric, cells) in cells.iter_mut().enumerate() {
+            let y = match metric {
+                0 => noise.common[index],
+                // Half of the variance is shared.
+                _ => (noise.common[index] + noise.own[metric - 1][index]) * 0.5f64.sqrt(),
+            };
+            cells.push(Cell {
+                block: round.block,
+                arm: round.arm,
+                position: round.position,
+                before,
+                before_load: noise.load.as_ref().and_then(|load| {
+                    let before = index.checked_sub(round.position + 1)?;
+                    let reaction = f64::from(plan.rounds[before].arm == 1);
+                    Some(load[before] + world.reacts * reaction)
+                }),
+                y: truth + y,
+            });
+        }
+    }
+}
+
+/// All rows after each block of a run that is watched for so many.
+pub fn watched(
+    rng: &mut ChaCha8Rng,
+    world: &World<'_>,
+    blocks: usize,
+    mut look: impl FnMut(usize, &[Judged]),
+) {
+    let plan = Plan::new(rng.next_u64(), world.arms, blocks);
+    let noise = Noise::of(rng, world, world.arms * blocks);
+    let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); world.metrics];
+    add_cells(rng, world, &plan, &noise, &mut cells);
+    let slopes: Vec<Option<Slopes>> = vec![None; world.metrics];
+    for block in 1..=blocks {
+        let so_far = |of: &Vec<Cell>| {
+            of.iter()
+                .filter(|cell| cell.block < block)
+                .copied()
+                .collect()
+        };
+        let so_far: Vec<Vec<Cell>> = cells.iter().map(so_far).collect();
+        let rows = rows(world, &so_far, &slopes, Stopping::Open);
+        look(block, &judge_family(&rows, Stopping::Open.level(0.05)));
     }
 }
 

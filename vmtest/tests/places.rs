@@ -354,10 +354,10 @@ fn a_group_of_the_workload_has_what_its_arm_says() {
             .collect()
     };
     let (limited, free) = (elapsed("limited"), elapsed("none"));
-    println!("{limited:?} ns at 20 reads a second, {free:?} ns without a limit");
+    println!("{limited:?} s at 20 reads a second, {free:?} s without a limit");
     assert!(
-        limited.iter().all(|ns| (2.5e9..3.6e9).contains(ns)),
+        limited.iter().all(|s| (2.5..3.6).contains(s)),
         "{limited:?}"
     );
-    assert!(free.iter().all(|ns| *ns < 2e9), "{free:?}");
+    assert!(free.iter().all(|s| *s < 2.0), "{free:?}");
 }

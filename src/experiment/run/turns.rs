@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::round::{RoundOutcome, RoundSetup};
 use iosched_result::analysis::exclusion::exclude_foreign;
 use iosched_result::analysis::turn::{self, Next};
-use iosched_result::analysis::{early, exclusion, losses, washout};
+use iosched_result::analysis::{decided, early, exclusion, losses, washout};
 use iosched_result::failure::{Failure, Kind, kind_of};
 use iosched_result::types::plan::Turn;
 use iosched_result::types::result::{Exclusion, ResultFile, Round};
@@ -59,6 +59,7 @@ pub fn run_turn(
     result.rounds.push(round);
     exclude_foreign(result);
     result.excluded = exclusion::excluded_blocks(result);
+    decided::note(result);
     let look = early::look(result);
     if let Some(round) = result.rounds.last() {
         observer.round_ends(result, round);

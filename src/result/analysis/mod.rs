@@ -1,15 +1,17 @@
 //! From rounds to conclusions: which count, what differs between arms, which is next. Pure.
 
 pub mod budget; // how many blocks fit into a given time
-pub mod conclude; // from rounds to verdicts
+pub mod conclude;
 pub mod controls; // what work that no arm should change can tell
+pub mod decided; // from rounds to verdicts
 pub mod diagnostics; // warnings: drift, order and carry-over
 mod difference; // what two rounds say of a metric
 pub mod drift; // settings that changed during a run
 pub mod early; // metrics and refusals that follow from the first rounds
 pub mod exclusion; // whether a round counts
 mod fixed_work; // whether an elapsed time is a result
-pub mod identity; // compares the machine and disks of two results
+pub mod identity;
+mod inputs; // compares the machine and disks of two results
 mod level; // whether the disks kept their level
 pub mod limits; // whether arms stay within what the user set
 pub mod load; // warnings about busy CPUs and steal time

@@ -285,6 +285,17 @@ pub(super) fn in_words(reason: &Reason, blocks: usize) -> String {
             "rounds without a value come after the other arm only, which may have caused them: run longer ramps, or --washout"
                 .to_owned()
         }
+        Reason::Earlier { blocks } => format!("since block {blocks}; what came later would not decide it"),
+        Reason::Contradicted { verdict, blocks } => {
+            let was = match verdict {
+                Verdict::Better => "better",
+                Verdict::Worse => "worse",
+                Verdict::Differs => "different",
+                Verdict::Equivalent => "equivalent",
+                Verdict::Inconclusive => "not decided",
+            };
+            format!("{was} after block {blocks}, which later blocks contradict")
+        }
         Reason::TruthChanged => "what is measured changed during the run".to_owned(),
         Reason::Skewed => "skewed: the mean and the typical round differ".to_owned(),
         Reason::InsufficientTail => "too few I/Os beyond the percentile".to_owned(),

@@ -60,22 +60,28 @@ pub struct Judged {
 /// The rows of a family share `level`. Each is judged as the family stood at the row's last block, so the verdict of an
 /// arm that no longer takes part does not change.
 pub fn judge_family(rows: &[Row<'_>], level: f64) -> Vec<Judged> {
+    let at: Vec<(usize, usize)> = rows.iter().map(end_of).enumerate().collect();
+    judge_at(rows, &at, level)
+}
+
+/// Each of these rows as the family stood before that block.
+pub fn judge_at(rows: &[Row<'_>], at: &[(usize, usize)], level: f64) -> Vec<Judged> {
     let share = bonferroni(level, rows.len());
     let mut families: BTreeMap<usize, (Vec<Prepared>, Joint)> = BTreeMap::new();
-    let mut judged = Vec::new();
-    for (index, row) in rows.iter().enumerate() {
-        let end = end_of(row);
-        let (prepared, joint) = families.entry(end).or_insert_with(|| family_at(rows, end));
+    let judged = at.iter().map(|(index, end)| {
+        let (prepared, joint) = families
+            .entry(*end)
+            .or_insert_with(|| family_at(rows, *end));
         let question = Question {
             alpha: joint.level(level),
             alpha_of_few: share,
-            ..row.question
+            ..rows[*index].question
         };
-        let mut found = prepared[index].judged(question);
+        let mut found = prepared[*index].judged(question);
         found.p_adjusted = found.comparison.p.map(|p| joint.adjusted(p));
-        judged.push(found);
-    }
-    judged
+        found
+    });
+    judged.collect()
 }
 
 /// All rows, with the blocks before `end` alone.
@@ -99,7 +105,8 @@ pub fn judge_alone(row: &Row<'_>, alpha: f64) -> Judged {
     prepared[0].judged(question)
 }
 
-fn end_of(row: &Row<'_>) -> usize {
+/// The block after its last one.
+pub fn end_of(row: &Row<'_>) -> usize {
     row.blocks.last().map_or(0, |last| last.block + 1)
 }
 

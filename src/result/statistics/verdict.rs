@@ -60,6 +60,11 @@ pub enum Reason {
     WorkDiffers,
     /// Blocks in which one arm has no value because of its own behaviour. They count as worse than every other block.
     Censored { blocks: usize },
+    /// It had this verdict after so many blocks of the plan, when it first had one, and the later blocks alone would not say so
+    /// any more.
+    Earlier { blocks: usize },
+    /// It had this verdict after so many blocks of the plan, and the later ones say otherwise, or cast doubt on it.
+    Contradicted { verdict: Verdict, blocks: usize },
     /// The intervals of this run at different times do not overlap: the measured quantity changed during the run.
     TruthChanged,
     /// Outlying blocks, by the arm whose round was the worse one.

@@ -33,6 +33,15 @@ pub struct Participant {
 const TICK_MS: u64 = 10;
 
 impl Participant {
+    /// These processes.
+    pub fn of_owners<'a>(label: &str, keys: impl Iterator<Item = &'a OwnerKey>) -> Participant {
+        Participant {
+            label: label.to_owned(),
+            cgroup_ids: BTreeSet::new(),
+            processes: keys.map(|key| (key.tgid, key.start_ms / TICK_MS)).collect(),
+        }
+    }
+
     pub fn owns(&self, key: &OwnerKey) -> bool {
         let process = (key.tgid, key.start_ms / TICK_MS);
         self.cgroup_ids.contains(&key.cgroup_id)

@@ -6,6 +6,7 @@ pub mod devices;
 #[cfg(test)]
 mod panics;
 pub mod parts;
+pub mod programs;
 pub mod read;
 pub mod request;
 mod result_path;

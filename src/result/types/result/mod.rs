@@ -88,6 +88,9 @@ pub struct ResultFile {
     /// Blocks that ran but do not count. Before each look at the results, excluded blocks are run again, up to a limit.
     pub excluded: Vec<ExcludedBlock>,
     pub comparisons: Vec<ArmComparison>,
+    /// Only of a run with `--rounds open`: the verdicts so far, each with the block that brought it. They stay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decided: Vec<Decided>,
     /// For each limit of `design.goals`, whether each arm stays within it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<ArmLimit>,
@@ -198,6 +201,9 @@ pub struct ArmComparison {
     pub position_effect: Option<Vec<f64>>,
     /// The bias of the estimate by what ran before the rounds of both arms, on the metric's scale.
     pub carry_over_bias: Option<Contrast>,
+    /// Only in a run with `--rounds open`: the number of blocks of the plan after which it first had a verdict, which stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_after_blocks: Option<usize>,
     #[serde(flatten)]
     pub comparison: Comparison,
     /// Primary rows of a live run: the same comparison with the adjustment for the load before each block if the verdict
@@ -208,6 +214,15 @@ pub struct ArmComparison {
     /// by position, compared with the first. Absent: too few blocks to know, so neither was adjusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_slopes: Option<Vec<f64>>,
+}
+
+/// A primary row that had a verdict after this many blocks of the plan, and not before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Decided {
+    pub metric: String,
+    pub arm: String,
+    pub after_blocks: usize,
 }
 
 /// Why a metric is compared.
@@ -318,6 +333,7 @@ impl ResultFile {
             pilot: None,
             excluded: Vec::new(),
             comparisons: Vec::new(),
+            decided: Vec::new(),
             limits: Vec::new(),
             shifts: Vec::new(),
             waiting: Vec::new(),

@@ -1,5 +1,7 @@
 //! The requests to the sampling thread.
 
+use super::programs::Chosen;
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Interval(f64),
@@ -17,6 +19,7 @@ pub enum Request {
         /// Index of the reference arm in `arms`.
         reference: usize,
         seconds: u64,
+        programs: Vec<Chosen>,
     },
     /// Another metric, or another arm, by which the rounds of a rotation are compared.
     Compare {

@@ -16,6 +16,7 @@ use iosched_result::types::queue::Applied;
 use iosched_result::types::result::{Exclusion, Subject};
 
 use super::parts::{Parts, Place};
+use super::programs;
 use super::result_path::{ResultPath, time_of_day};
 use super::sample::Rotating;
 use super::score::Score;
@@ -26,6 +27,7 @@ pub struct Chosen {
     /// Index into `arms`.
     pub reference: usize,
     pub seconds: u64,
+    pub programs: Vec<programs::Chosen>,
     /// The arm before the rotation, which is restored afterwards.
     pub before: Arm,
 }
@@ -38,6 +40,7 @@ pub struct TimedRotation {
     timer: Option<Timer>,
     is_paused: bool,
     parts: Parts,
+    programs: Vec<programs::Chosen>,
     file: ResultPath,
     /// What the rounds say to do that were saved last.
     decision: Option<String>,
@@ -68,15 +71,22 @@ impl TimedRotation {
             probe: iosched_experiment::machine::probe_info(probe),
         };
         let time = Duration::from_secs(chosen.seconds);
-        let (arms, reference) = (chosen.arms, chosen.reference);
+        let programs = chosen.programs.iter().map(|it| it.program.clone());
+        let choice = rotation::Choice {
+            arms: chosen.arms,
+            reference: chosen.reference,
+            programs: programs.collect(),
+            time,
+        };
         TimedRotation {
             device,
             seconds: chosen.seconds,
             before: chosen.before,
-            turns: rotation::Rotation::new(seed, time_of_day(), subject, arms, reference, time),
+            turns: rotation::Rotation::new(seed, time_of_day(), subject, choice),
             timer: None,
             is_paused: false,
             parts: Parts::default(),
+            programs: chosen.programs,
             file: ResultPath::new(),
             decision: None,
         }
@@ -205,7 +215,9 @@ impl TimedRotation {
         let fairness = window
             .as_ref()
             .and_then(|window| stat::fairness_in(window, names)?.jain_device_time);
-        let round = self.turns.end(window, state.as_ref(), fairness)?;
+        let owners = window.as_ref().map_or(&[][..], |window| &window.owners);
+        let programs = programs::participants(&self.programs, owners, names);
+        let round = self.turns.end(window, state.as_ref(), fairness, programs)?;
         if let Some((round, arm)) = round.zip(arm) {
             let (block, attempt) = (round.block, round.attempt);
             let place = Place {

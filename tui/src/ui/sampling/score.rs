@@ -7,7 +7,7 @@ use iosched_result::measured::stalls::{Stalls, Whose};
 use iosched_result::metric::Metric;
 use iosched_result::types::result::{ArmComparison, Exclusion, ResultFile, Round};
 
-use super::parts::{Part, PartName};
+use super::parts::Part;
 use super::sample::Stages;
 
 #[derive(Clone, Debug, Default)]
@@ -139,16 +139,6 @@ impl Score {
             parts,
             invalid: turn::why_invalid(result),
         }
-    }
-
-    /// The two busiest programs, in the reverse order of their names; empty if there is only one.
-    pub fn busiest_two(&self) -> Vec<PartName> {
-        let programs = self.parts.iter().filter(|part| part.name.comm.is_some());
-        let mut two: Vec<PartName> = programs.take(2).map(|part| part.name.clone()).collect();
-        two.sort();
-        two.reverse();
-        two.truncate(if two.len() == 2 { 2 } else { 0 });
-        two
     }
 
     /// The verdict on an arm; None for the reference.

@@ -300,6 +300,7 @@ impl Work {
                 arms,
                 reference,
                 seconds,
+                programs,
             } => {
                 // Its scores would be taken for those of this one.
                 self.reader
@@ -313,6 +314,7 @@ impl Work {
                         .collect::<Result<_>>()?,
                     reference,
                     seconds,
+                    programs,
                     before,
                 };
                 let rotation = TimedRotation::new(device, design, self.reader.probe(device)?);

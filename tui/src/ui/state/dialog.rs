@@ -1,10 +1,13 @@
 //! The dialogs in which the user chooses a scheduler or a rotation. Pure.
 
+use iosched_experiment::rotation::MOST_PROGRAMS;
+
 use super::action::KeyCommand;
 use super::compare::Seen;
 use super::model::{Access, Dialog, Model};
 use super::update::{Effect, compares};
 use crate::ui::sampling::parts::PartName;
+use crate::ui::sampling::programs::{self, Chosen};
 use crate::ui::sampling::request::Request;
 
 pub const ROUND_SECONDS: [u64; 7] = [3, 5, 10, 20, 30, 60, 120];
@@ -61,24 +64,34 @@ pub fn open_rotation(model: &mut Model) {
     });
 }
 
-/// A third choice takes the place of the first.
+/// Before a rotation those that have I/O now, which it then judges; later those of its rounds.
 pub fn open_whose(model: &mut Model) {
     let score = model.device().seen.score.as_ref();
-    let parts: Vec<(PartName, bool)> = score
-        .iter()
-        .flat_map(|score| &score.parts)
-        .map(|part| {
-            let is_chosen = model.compare.whose.contains(&part.name);
-            (part.name.clone(), is_chosen)
-        })
-        .collect();
-    if parts.is_empty() {
-        let starts = model.keys.does(KeyCommand::Rotate, "starts one");
-        let why = format!("programs are compared in the rounds of a rotation; {starts}");
-        model.message = Some(why);
+    let of_rounds = score.iter().flat_map(|score| &score.parts);
+    let mut names: Vec<PartName> = of_rounds.map(|part| part.name.clone()).collect();
+    if names.is_empty() {
+        names = programs(model).into_iter().map(|it| it.name).collect();
+    }
+    if names.is_empty() {
+        model.message = Some("no program has I/O on this disk".to_owned());
         return;
     }
+    let with_choice = |name: PartName| {
+        let is_chosen = model.compare.whose.contains(&name);
+        (name, is_chosen)
+    };
+    let parts = names.into_iter().map(with_choice).collect();
     model.dialog = Some(Dialog::Whose { parts, row: 0 });
+}
+
+/// The programs that have I/O on the selected disk.
+fn programs(model: &Model) -> Vec<Chosen> {
+    let sample = model.last.as_ref();
+    let device = sample.and_then(|sample| sample.devices.get(model.selected));
+    let measured = device.and_then(|device| device.measured.as_deref());
+    measured.map_or_else(Vec::new, |measured| {
+        programs::candidates(&measured.processes)
+    })
 }
 
 fn active(model: &Model) -> Option<String> {
@@ -172,11 +185,11 @@ pub fn update(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
     Vec::new()
 }
 
-/// At most two are chosen: the first of the others makes room.
+/// At most four are chosen: the first of the others makes room.
 fn toggle(parts: &mut [(PartName, bool)], row: usize) {
     parts[row].1 = !parts[row].1;
     let chosen = parts.iter().filter(|(_, is_chosen)| *is_chosen).count();
-    if chosen > 2 {
+    if chosen > MOST_PROGRAMS {
         let mut others = parts.iter_mut().enumerate().filter(|(at, _)| *at != row);
         if let Some((_, other)) = others.find(|(_, (_, is_chosen))| *is_chosen) {
             other.1 = false;
@@ -212,11 +225,20 @@ fn begin(model: &mut Model) -> Vec<Effect> {
     model.devices[model.selected].seen = Seen::of(&chosen, reference);
     model.fold.clear(model.selected, model.kept.last());
     model.compare.reference = reference;
+    let seconds = *seconds;
+    let programs = programs::choose(programs(model), &model.compare.whose);
+    if model.demo.is_some() && model.compare.whose.is_empty() {
+        // The reader and the writer of the demo are what it shows.
+        let mut names: Vec<PartName> = programs.iter().map(|it| it.name.clone()).collect();
+        names.sort_by(|one, other| other.cmp(one));
+        model.compare.whose = names;
+    }
     let request = Request::Rotate {
         device: model.selected,
         arms: chosen,
         reference,
-        seconds: *seconds,
+        seconds,
+        programs,
     };
     model.dialog = None;
     show_comparison(model);

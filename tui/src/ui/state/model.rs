@@ -186,7 +186,7 @@ pub struct CompareView {
     pub reference: usize,
     pub is_overlaid: bool,
     pub row: usize,
-    /// Whose I/O the pictures show beside each other, at most two; empty: the whole device's.
+    /// Whose I/O the pictures show beside each other, at most four; empty: the whole device's.
     pub whose: Vec<PartName>,
 }
 

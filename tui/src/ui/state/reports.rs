@@ -26,20 +26,10 @@ pub fn take(model: &mut Model, report: SamplerReport) {
             model.rotating = rotating;
         }
         SamplerReport::Score(score) => {
-            let (busiest, is_demo) = (score.busiest_two(), model.demo.is_some());
             let device = model.devices.get_mut(score.device);
             // One that was on its way when the comparison was cleared is ignored.
             if let Some(device) = device.filter(|device| device.seen.score.is_some()) {
-                let is_first = device
-                    .seen
-                    .score
-                    .as_ref()
-                    .is_none_or(|was| was.parts.is_empty());
                 device.seen.take(*score);
-                // The reader and the writer of the demo are what it shows.
-                if is_demo && is_first && model.compare.whose.is_empty() {
-                    model.compare.whose = busiest;
-                }
             }
         }
         SamplerReport::Added { place, disk } => add(model, place, disk),

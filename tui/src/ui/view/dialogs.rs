@@ -245,8 +245,9 @@ fn whose<'a>(parts: &[(PartName, bool)], row: usize) -> DialogQuestion<'a> {
         row,
         setting: Vec::new(),
         explanations: vec![
-            "The pictures then show one or two of them under every scheduler, in the rounds that count. None: the whole \
-             device. The verdicts above are those of the device."
+            "Up to four. The pictures then show them under every scheduler, in the rounds that count; none: the whole \
+             device. Those that are chosen before a rotation begins have verdicts of their own in it; if none is, the two \
+             busiest have."
                 .to_owned(),
         ],
         keys: &["Space selects", "Enter shows them", "Esc cancels"],

@@ -415,7 +415,8 @@ fn a_flip_is_asked_for_and_a_rotation_begins_a_new_comparison() {
                 device: 0,
                 arms: arms.clone(),
                 reference: 0,
-                seconds: 20
+                seconds: 20,
+                programs: Vec::new(),
             }),
             Effect::Ask(Request::Compare {
                 device: 0,

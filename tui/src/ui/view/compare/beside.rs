@@ -1,4 +1,4 @@
-//! One or two programs or control groups under every scheduler, beside each other.
+//! Up to four programs or control groups under every scheduler, beside each other.
 //!
 //! ```text
 //! probe: queue wait of reads            hog: queue wait of writes
@@ -7,7 +7,7 @@
 //!       |10us    |1ms                         |10us    |1ms
 //!       IOPS throughput  p50   p99            IOPS throughput  p50   p99
 //! ```
-//! On a narrow screen only the first one is shown.
+//! On a narrow screen only the first ones are shown.
 
 use iosched_result::measured::histogram::{Histogram, OWNER};
 use iosched_result::report::escape;
@@ -28,8 +28,8 @@ use crate::ui::view::parts::{Part as Region, stack};
 use crate::ui::view::table::{self, Column};
 use crate::ui::view::{axis, few, line, strip};
 
-/// Two are shown beside each other from this width on.
-const BOTH: u16 = 76;
+/// The least width of each.
+const EACH: u16 = 37;
 
 /// `probe: fio`, or the control group alone.
 pub fn part_name(name: &PartName) -> String {
@@ -55,7 +55,8 @@ pub fn least_rows(arms: usize) -> u16 {
 }
 
 pub fn that_fit<'a, 'p>(parts: &'a [&'p Part], width: u16) -> &'a [&'p Part] {
-    if width < BOTH { &parts[..1] } else { parts }
+    let room = usize::from((width + 2) / (EACH + 2)).max(1);
+    &parts[..parts.len().min(room)]
 }
 
 pub fn axis_around(model: &Model, seen: &Seen, parts: &[&Part]) -> Axis {

@@ -8,13 +8,15 @@ use super::{LABEL, change, score};
 use crate::ui::sampling::score::Score;
 use crate::ui::view::fit;
 
-/// Metrics, the most important first.
-const IMPORTANCE: [&str; 6] = [
+/// Metrics of the disk, the most important first.
+const IMPORTANCE: [&str; 8] = [
     "read_total_p99",
+    "read_total_mean",
     "read_total_p50",
     "write_total_p99",
-    "throughput",
-    "iops",
+    "write_total_mean",
+    "write_throughput",
+    "read_throughput",
     "jain_device_time",
 ];
 /// How many changes of a kind are named.
@@ -31,11 +33,16 @@ struct Standing<'a> {
 
 impl<'a> Standing<'a> {
     fn costs(&self) -> Vec<&'a ArmComparison> {
-        let rank = |row: &&ArmComparison| IMPORTANCE.iter().position(|m| *m == row.metric.name);
         let mut costs = [&self.worse[..], &self.lacking].concat();
-        costs.sort_by_key(rank);
+        costs.sort_by_key(|row| importance(&row.metric.name));
         costs
     }
+}
+
+/// The programs come first: who gains, and who pays. A smaller number is more important.
+fn importance(metric: &str) -> usize {
+    let of_disk = IMPORTANCE.iter().position(|name| *name == metric);
+    of_disk.map_or(0, |at| at + 1)
 }
 
 /// None without rounds.
@@ -77,8 +84,30 @@ pub fn sentence(score: &Score) -> Option<String> {
         None if score.rows.iter().all(is_equal) => {
             format!("no arm differs from {reference} by more than the margins")
         }
-        None => format!("no verdict yet{}", open(score)),
+        None => match so_far(score) {
+            Some(so_far) => format!("not decided yet; so far {so_far}{}", open(score)),
+            None => format!("no verdict yet{}", open(score)),
+        },
     })
+}
+
+/// The largest change that every block so far shows in one direction: no verdict, but what the next blocks are about.
+fn so_far(score: &Score) -> Option<String> {
+    let is_one_sided = |row: &&ArmComparison| {
+        let found = &row.comparison;
+        let spread = found.sd.unwrap_or(0.0);
+        found.blocks > 0
+            && found
+                .estimate
+                .is_some_and(|estimate| estimate.abs() > spread)
+    };
+    let changes = score.rows.iter().filter(is_one_sided);
+    let logarithmic = changes.filter(|row| row.comparison.ratio.is_some());
+    let size = |row: &&ArmComparison| row.comparison.estimate.unwrap_or(0.0).abs();
+    let row = logarithmic.max_by(|one, other| size(one).total_cmp(&size(other)))?;
+    let what = score::heading(&row.metric.name)?;
+    let [_, much] = change::estimate(row)?;
+    Some(format!("{}: {what} {much}", name(&row.arm)))
 }
 
 fn name(label: &str) -> String {
@@ -86,11 +115,9 @@ fn name(label: &str) -> String {
 }
 
 fn standing<'a>(score: &'a Score, arm: &'a str) -> Standing<'a> {
-    let rows = || {
-        IMPORTANCE
-            .iter()
-            .filter_map(|metric| score.row(metric, arm))
-    };
+    let mut all: Vec<&ArmComparison> = score.rows.iter().filter(|row| row.arm == arm).collect();
+    all.sort_by_key(|row| importance(&row.metric.name));
+    let rows = || all.iter().copied();
     let is = |row: &&ArmComparison, verdict| row.comparison.verdict == verdict;
     let lacks = |row: &&ArmComparison| change::did_too_little(&row.comparison);
     Standing {
@@ -106,7 +133,7 @@ fn standing<'a>(score: &'a Score, arm: &'a str) -> Standing<'a> {
 fn best<'a, 'b>(standings: &'b [Standing<'a>]) -> Option<&'b Standing<'a>> {
     let rank = |standing: &Standing| {
         let first = standing.better.first()?;
-        let importance = IMPORTANCE.iter().position(|m| *m == first.metric.name)?;
+        let importance = importance(&first.metric.name);
         let size = first.comparison.estimate.unwrap_or(0.0).abs();
         let costs = standing.costs().len();
         Some((costs.min(1), importance, costs, size))
@@ -122,7 +149,7 @@ fn best<'a, 'b>(standings: &'b [Standing<'a>]) -> Option<&'b Standing<'a>> {
 /// `read p99 83x faster (95 %: at least 70x), IOPS +12 %`
 fn phrases(rows: &[&ArmComparison], with_bound: bool) -> String {
     let phrases = rows.iter().take(NAMED).enumerate().map(|(index, row)| {
-        let what = score::heading(&row.metric.name).unwrap_or(&row.metric.name);
+        let what = score::heading(&row.metric.name).unwrap_or_else(|| row.metric.name.clone());
         let much = match change::estimate(row) {
             Some([_, much]) => much,
             None => "has too few I/Os for a value".to_owned(),

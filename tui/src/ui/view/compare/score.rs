@@ -1,9 +1,9 @@
 //! One row per arm: how it compares with the reference in each metric that a rotation decides on.
 //!
 //! ```text
-//!        read p50   read p99  write p99    IOPS  throughput  fairness
-//! none    2.10 ms     310 ms    12.0 ms   4210/s   520 MB/s     0.610    the reference has its values
-//! bfq       ▲12x       ▲83x      ▼3.0x    ▼-98 %     ▼-98 %   ▲+0.310    the others their changes
+//!       read mean   read p99  write bytes/s  fairness  probe read wait  hog bytes/s
+//! none    2.10 ms     310 ms       520 MB/s     0.610          1.90 ms     520 MB/s    the reference has its values
+//! bfq       ▲12x       ▲83x          ▼-98 %   ▲+0.310            ▲12x       ▼-98 %    the others their changes
 //! ```
 //! Before a rotation the rows are what was measured under each scheduler, without verdicts. When columns are scarce,
 //! the values beside the changes are dropped first, then the bounds, the words, and whole metrics.
@@ -21,26 +21,63 @@ use crate::ui::state::appearance::Palette;
 use crate::ui::state::compare::{ArmSeen, Scope, ShownStage};
 use crate::ui::state::model::Model;
 use crate::ui::view::table::{self, Column};
-use crate::ui::view::{few, parts};
+use crate::ui::view::{few, fit, parts};
 
 /// The headings of [`METRICS`], and from which level on a metric is shown.
-const HEADINGS: [(&str, u8); 6] = [
-    ("read p50", 2),
-    ("read p99", 0),
-    ("write p99", 1),
-    ("IOPS", 4),
-    ("throughput", 3),
-    ("fairness", 5),
+const HEADINGS: [(&str, u8); 8] = [
+    ("read mean", 0),
+    ("read p50", 8),
+    ("read p99", 3),
+    ("read bytes/s", 6),
+    ("write mean", 5),
+    ("write p99", 7),
+    ("write bytes/s", 4),
+    ("fairness", 9),
 ];
+/// The levels of how long a program waits, and of what it gets done.
+const WAITS: u8 = 1;
+const RATES: u8 = 2;
 /// From these levels on, a change has its word, its bound, and the arm's value.
-const WORDS: u8 = 6;
-const BOUNDS: u8 = 7;
-const VALUES: u8 = 8;
+const WORDS: u8 = 10;
+const BOUNDS: u8 = 11;
+const VALUES: u8 = 12;
+/// The maximum width of a program's name.
+const PROGRAM: usize = 12;
 
 /// The heading of a metric of the table.
-pub fn heading(metric: &str) -> Option<&'static str> {
-    let at = METRICS.iter().position(|name| *name == metric)?;
-    Some(HEADINGS[at].0)
+pub fn heading(metric: &str) -> Option<String> {
+    if let Some(at) = METRICS.iter().position(|name| *name == metric) {
+        return Some(HEADINGS[at].0.to_owned());
+    }
+    let (program, of) = metric.rsplit_once('.')?;
+    let what = match of {
+        "read_queue_wait_mean" => "read wait",
+        "write_queue_wait_mean" => "write wait",
+        "throughput" => "bytes/s",
+        _ => return None,
+    };
+    Some(format!("{} {what}", fit::clip(program, PROGRAM)))
+}
+
+/// The metrics of the table with their headings and levels: those of the disk, then those of the programs.
+fn metrics(score: Option<&Score>) -> Vec<(String, String, u8)> {
+    let of_disk = METRICS.iter().zip(HEADINGS);
+    let mut all: Vec<(String, String, u8)> = of_disk
+        .map(|(name, (heading, level))| ((*name).to_owned(), heading.to_owned(), level))
+        .collect();
+    for row in score.iter().flat_map(|score| &score.rows) {
+        let name = &row.metric.name;
+        let level = if name.ends_with("throughput") {
+            RATES
+        } else {
+            WAITS
+        };
+        if let Some(heading) = heading(name).filter(|_| all.iter().all(|(known, ..)| known != name))
+        {
+            all.push((name.clone(), heading, level));
+        }
+    }
+    all
 }
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
@@ -51,9 +88,11 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
     let labels =
         arms().map(|(index, arm)| Line::from(Span::styled(arm.label.clone(), style(model, index))));
     let mut columns = vec![Column::name("", 0.., width, width).of(labels)];
-    for (at, (heading, from)) in HEADINGS.into_iter().enumerate() {
+    let metrics = metrics(sides.seen.score.as_ref());
+    for (metric, heading, from) in &metrics {
+        let (heading, from) = (heading.as_str(), *from);
         let cells: Vec<[Line<'static>; 4]> = arms()
-            .map(|(_, arm)| cells(model.palette, sides, METRICS[at], arm))
+            .map(|(_, arm)| cells(model.palette, sides, metric, arm))
             .collect();
         let form = |form: usize| cells.iter().map(move |forms| forms[form].clone());
         let levels = [(0, from, WORDS), (1, WORDS, BOUNDS), (2, BOUNDS, VALUES)];
@@ -123,23 +162,22 @@ fn reference_value(score: &Score, metric: &str) -> String {
 /// Without rounds: over all the time under the arm.
 fn value_so_far(arm: &ArmSeen, metric: &str) -> String {
     let sums = &arm.sums;
-    let quantile = |scope, p| few::compared(&sums.stages.histogram(ShownStage::Total, scope), p);
+    let total = |scope| sums.stages.histogram(ShownStage::Total, scope);
+    let quantile = |scope, p| few::compared(&total(scope), p);
+    let mean = |scope| units::time(total(scope).mean_ns());
     if sums.seconds == 0.0 {
         return "-".to_owned();
     }
     let per_s = |n: f64| n / sums.seconds;
-    let ios = || {
-        sums.stages
-            .histogram(ShownStage::Device, Scope::All)
-            .count() as f64
-    };
     match metric {
+        "read_total_mean" => mean(Scope::Reads),
+        "write_total_mean" => mean(Scope::Writes),
         "read_total_p50" => quantile(Scope::Reads, 0.5),
         "read_total_p99" => quantile(Scope::Reads, 0.99),
         "write_total_p99" => quantile(Scope::Writes, 0.99),
-        "iops" => units::count(per_s(ios()).round()),
-        "throughput" => units::throughput(per_s(sums.bytes.iter().sum())),
-        // It is the index of a window.
+        "read_throughput" => units::throughput(per_s(sums.bytes[0])),
+        "write_throughput" => units::throughput(per_s(sums.bytes[1])),
+        // Fairness is the index of a window.
         _ => "-".to_owned(),
     }
 }

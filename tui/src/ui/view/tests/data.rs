@@ -539,8 +539,11 @@ pub fn rounds() -> Rounds {
             let noise = 1.0 + ((block * 3 + arm) % 5) as f64 / 50.0;
             Some(match metric {
                 "jain_device_time" => [0.61, 0.92, 0.62][arm % 3] * noise,
-                "throughput" => [220e6, 217e6, 90e6][arm % 3] * noise,
-                "iops" => [1450.0, 1430.0, 700.0][arm % 3] * noise,
+                "write_throughput" | "hog.throughput" => [220e6, 217e6, 90e6][arm % 3] * noise,
+                "read_throughput" | "probe.throughput" => [1.45e6, 1.43e6, 0.7e6][arm % 3] * noise,
+                "write_total_mean" | "hog.write_queue_wait_mean" => {
+                    [5e6, 5.1e6, 5.05e6][arm % 3] * noise
+                }
                 "write_total_p99" => [51e6, 52e6, 3.2e6][arm % 3] * noise,
                 _ => [200_000.0, 9_000_000.0, 199_000.0][arm % 3] * noise,
             })

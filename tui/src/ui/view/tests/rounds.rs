@@ -18,6 +18,13 @@ use crate::ui::sampling::score::{ArmRounds, Score, Sums};
 use crate::ui::state::model::Model;
 
 /// Other metrics that a test may choose.
+/// Of the programs that were chosen.
+const PROGRAMS: [&str; 4] = [
+    "probe.read_queue_wait_mean",
+    "probe.throughput",
+    "hog.write_queue_wait_mean",
+    "hog.throughput",
+];
 const CHOSEN: [&str; 4] = [
     "read_queue_wait_mean",
     "read_queue_wait_p99",
@@ -66,10 +73,11 @@ impl Rounds {
                 .collect()
         };
         let all = others().count();
+        let decided = [&METRICS[..], &PROGRAMS].concat();
         Score {
             device: 0,
             reference: self.reference,
-            rows: rows(&METRICS, all * METRICS.len()),
+            rows: rows(&decided, all * decided.len()),
             chosen: rows(&CHOSEN, all),
             parts: parts(&arms),
             invalid: None,
@@ -134,6 +142,7 @@ impl Rounds {
             position_effect: None,
             carry_over_bias: None,
             comparison,
+            decided_after_blocks: None,
             other_adjustment: None,
             load_slopes: None,
             sight: None,
