@@ -251,8 +251,10 @@ fn a_round_that_lasts_too_long_does_not_count_and_one_that_is_stuck_is_the_worst
 #[test]
 fn a_slow_reader_is_judged_by_its_mean_and_stays_judged() {
     let mut rotation = rotation();
-    let mut rounds = |rotation: &mut Rotation, blocks: usize, ios: u64| {
+    let rounds = |rotation: &mut Rotation, blocks: usize, ios: u64| {
         for round in 0..2 * blocks as u64 {
+            // Which arm is the fairer one changes from block to block, so the rotation never ends.
+            let is_odd = (rotation.recorded.rounds() / 2) % 2 == 1;
             let (arm, _) = rotation.next_turn().unwrap();
             let state = state(arm);
             let is_slow = arm.label == "bfq";
@@ -268,7 +270,8 @@ fn a_slow_reader_is_judged_by_its_mean_and_stays_judged() {
             } else {
                 window(40, wobble)
             };
-            let ended = rotation.end(Some(window), Some(&state), None, Vec::new());
+            let fairness = if is_odd == is_slow { 0.9 } else { 0.5 };
+            let ended = rotation.end(Some(window), Some(&state), Some(fairness), Vec::new());
             ended.unwrap().unwrap();
         }
     };

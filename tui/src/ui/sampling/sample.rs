@@ -204,6 +204,13 @@ pub struct Rotating {
     pub is_paused: bool,
 }
 
+impl Rotating {
+    /// About how long a block takes, with its switches.
+    pub fn block_s(&self) -> f64 {
+        self.arms.len() as f64 * (self.seconds as f64 + 1.0)
+    }
+}
+
 /// All messages from the sampling thread.
 #[derive(Debug)]
 pub enum SamplerReport {

@@ -79,7 +79,9 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         _ => 2 * NOTES + 2,
     });
     let rows = sides.arms.len() as u16 + 1;
-    let verdict = seen.score.as_ref().and_then(leader::sentence);
+    let block_s = model.rotating.as_ref().map(|rotating| rotating.block_s());
+    let score = seen.score.as_ref();
+    let verdict = score.and_then(|score| leader::sentence(score, block_s));
     let verdict = fit::paragraph(&verdict.unwrap_or_default(), room, SENTENCE);
     let has_verdict = verdict.iter().any(|line| !line.is_empty());
     let said = if has_verdict { verdict.len() as u16 } else { 0 };

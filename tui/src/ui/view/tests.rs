@@ -15,6 +15,10 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 
+use iosched_experiment::rotation::Program;
+
+use crate::ui::sampling::parts::PartName;
+use crate::ui::sampling::programs::Chosen;
 use crate::ui::sampling::request::{Request, Wanted};
 use crate::ui::state::action::{Action, KeyCommand, Screen};
 use crate::ui::state::appearance::{Depth, Theme};
@@ -142,7 +146,7 @@ fn what_does_not_compare_has_its_values_and_no_ratio() {
     let mut model = stalled([0.9, 0.0, 0.9]);
     // There is room for the verdicts only.
     let [none, mq_deadline, _] = rows(&model, (40, 10));
-    assert!(none.ends_with(" 51.0 ms"), "{none}");
+    assert!(none.ends_with(" 200 us"), "{none}");
     assert!(mq_deadline.ends_with(" n/c"), "{mq_deadline}");
     for size in SIZES {
         let [none, mq_deadline, kyber] = rows(&model, size);
@@ -408,6 +412,17 @@ fn a_flip_is_asked_for_and_a_rotation_begins_a_new_comparison() {
     let effects = update(&mut model, Action::Do(KeyCommand::Open));
     // Without the settings in force, and without the defaults of kyber, which is active.
     let arms = ["none", "mq-deadline", "bfq"].map(str::to_owned).to_vec();
+    let named = |label: &str, comm: &str, reads: bool| Chosen {
+        name: PartName {
+            cgroup: format!("/demo/{label}"),
+            comm: Some(comm.to_owned()),
+        },
+        program: Program {
+            label: label.to_owned(),
+            reads,
+            writes: !reads,
+        },
+    };
     assert_eq!(
         effects,
         [
@@ -416,7 +431,10 @@ fn a_flip_is_asked_for_and_a_rotation_begins_a_new_comparison() {
                 arms: arms.clone(),
                 reference: 0,
                 seconds: 20,
-                programs: Vec::new(),
+                programs: vec![
+                    named("hog", "writer", false),
+                    named("probe", "reader", true)
+                ],
             }),
             Effect::Ask(Request::Compare {
                 device: 0,

@@ -47,9 +47,17 @@ pub fn did_too_little(comparison: &Comparison) -> bool {
         && comparison.reasons.iter().find_map(worse_rounds) == Some(true)
 }
 
-/// The estimate without and with its word; None if there is none.
+/// The estimate without and with its word; None if there is none. Without the sign of a verdict, less is a fraction.
 pub fn estimate(row: &ArmComparison) -> Option<[String; 2]> {
-    told(row, row.comparison.ratio, row.comparison.estimate)
+    let [mut short, long] = told(row, row.comparison.ratio, row.comparison.estimate)?;
+    let is_less = row.comparison.ratio.is_some_and(|ratio| ratio < 1.0);
+    if is_less
+        && row.comparison.verdict == Verdict::Inconclusive
+        && let Some(factor) = short.strip_suffix('x')
+    {
+        short = format!("1/{factor}");
+    }
+    Some([short, long])
 }
 
 /// The end of the interval that is nearer to no difference; only of a decided difference.

@@ -1,6 +1,6 @@
 //! One sentence: which arm is better than the reference, in what, and what it costs. Pure.
 
-use iosched_result::report::escape;
+use iosched_result::report::{escape, units};
 use iosched_result::statistics::verdict::Verdict;
 use iosched_result::types::result::ArmComparison;
 
@@ -45,8 +45,9 @@ fn importance(metric: &str) -> usize {
     of_disk.map_or(0, |at| at + 1)
 }
 
-/// None without rounds.
-pub fn sentence(score: &Score) -> Option<String> {
+/// None without rounds. `block_s`: how long a block takes.
+pub fn sentence(score: &Score, block_s: Option<f64>) -> Option<String> {
+    let open = |score: &Score| open(score, block_s);
     let reference = name(&score.arms.get(score.reference)?.label);
     if score.rows.is_empty() {
         return None;
@@ -170,7 +171,7 @@ fn phrases(rows: &[&ArmComparison], with_bound: bool) -> String {
 }
 
 /// How many rows have no verdict, and when the next one is likely.
-fn open(score: &Score) -> String {
+fn open(score: &Score, block_s: Option<f64>) -> String {
     let is_open = |row: &&ArmComparison| row.comparison.verdict == Verdict::Inconclusive;
     let open: Vec<&ArmComparison> = score.rows.iter().filter(is_open).collect();
     let waits = open.iter().map(|row| change::blocks_until(&row.comparison));
@@ -180,10 +181,14 @@ fn open(score: &Score) -> String {
     let said = format!("; {} of {} not decided", open.len(), score.rows.len());
     match next {
         _ if open.is_empty() => String::new(),
-        Some(next) => format!(
-            "{said}, the next after about {next} blocks ({} so far)",
-            done.unwrap_or(0)
-        ),
+        Some(next) => {
+            let done = done.unwrap_or(0);
+            let left = block_s.map(|block_s| next.saturating_sub(done) as f64 * block_s);
+            let wait = left.map_or_else(String::new, |left| {
+                format!(", in {}", units::duration(left))
+            });
+            format!("{said}, the next after about {next} blocks{wait} ({done} so far)")
+        }
         None if waits.is_empty() => said,
         None => format!("{said}; nobody knows how many blocks that takes, perhaps a thousand"),
     }
@@ -201,7 +206,7 @@ mod tests {
         let mut model: Model = rotated();
         let score = model.devices[0].seen.score.as_mut().expect("a score");
         change(score);
-        sentence(score).expect("a sentence")
+        sentence(score, None).expect("a sentence")
     }
 
     fn rows<'a>(score: &'a mut Score, arm: &'a str) -> impl Iterator<Item = &'a mut ArmComparison> {
@@ -211,9 +216,12 @@ mod tests {
     #[test]
     fn an_arm_without_costs_comes_first_and_costs_are_told() {
         let text = said(|_| ());
-        assert!(text.starts_with("kyber against none: write p99 15x faster (95 %: at least 1"));
         assert!(
-            text.contains("; but throughput -58 %, IOPS -50 %; 3 of 12 not decided"),
+            text.starts_with("kyber against none: write p99 15x faster (95 %: at least 6"),
+            "{text}"
+        );
+        assert!(
+            text.contains("; but hog bytes/s -58 %, write bytes/s -58 %; 9 of 24 not decided"),
             "{text}"
         );
         let text = said(|score| {
@@ -246,10 +254,10 @@ mod tests {
         };
         let text = said(lacks);
         assert!(
-            text.contains("; but read p99 has too few I/Os for a value, throughput"),
+            text.contains(", read p99 has too few I/Os for a value, "),
             "{text}"
         );
-        assert!(text.contains("; 3 of 12 not decided"), "{text}");
+        assert!(text.contains("; 9 of 24 not decided"), "{text}");
         // After the first block nothing is decided.
         let text = said(|score| {
             for row in &mut score.rows {
@@ -259,7 +267,8 @@ mod tests {
             lacks(score);
         });
         assert!(
-            text.starts_with("no verdict yet; 12 of 12 not decided"),
+            text.starts_with("not decided yet; so far mq-deadline: ")
+                && text.contains("; 24 of 24 not decided"),
             "{text}"
         );
     }
@@ -283,7 +292,9 @@ mod tests {
                 };
             }
         });
-        assert_eq!(text, "no verdict yet; 6 of 12 not decided");
+        let so_far =
+            "not decided yet; so far mq-deadline: probe read wait 46x slower; 14 of 24 not decided";
+        assert_eq!(text, so_far);
     }
 
     #[test]
@@ -303,7 +314,10 @@ mod tests {
             }
         });
         assert!(
-            text.starts_with("nothing is better than none yet; mq-deadline is worse: read p99")
+            text.starts_with(
+                "nothing is better than none yet; mq-deadline is worse: probe read wait"
+            ),
+            "{text}"
         );
     }
 }

@@ -3,8 +3,9 @@
 use iosched_result::analysis::conclude::are_stalls_alike;
 use iosched_result::measured::histogram::Histogram;
 use iosched_result::report::units::{count, share, throughput, time};
+use iosched_result::statistics::verdict::{Reason, Verdict};
 
-use super::{LABEL, Sides};
+use super::{LABEL, Sides, score};
 use crate::ui::state::action::KeyCommand;
 use crate::ui::state::compare::{ArmSeen, Scope, ShownStage};
 use crate::ui::state::model::Model;
@@ -50,6 +51,7 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
             times(foreign)
         ));
     }
+    notes.extend(contradicted(sides));
     notes.extend(excluded(sides));
     notes.extend(different_load(sides));
     let out = &seen.left_out;
@@ -95,6 +97,30 @@ fn beyond_the_axis(sides: &Sides<'_>) -> Option<String> {
     Some(format!(
         "the chosen axis does not show up to {most} of an arm's I/Os"
     ))
+}
+
+/// Verdicts that later blocks contradict.
+fn contradicted(sides: &Sides<'_>) -> Option<String> {
+    let rows = sides.seen.score.iter().flat_map(|score| &score.rows);
+    let told: Vec<String> = rows
+        .filter_map(|row| {
+            let mut reasons = row.comparison.reasons.iter();
+            let (verdict, blocks) = reasons.find_map(|reason| match reason {
+                Reason::Contradicted { verdict, blocks } => Some((*verdict, *blocks)),
+                _ => None,
+            })?;
+            let what = score::heading(&row.metric.name)?;
+            let was = match verdict {
+                Verdict::Better => "better",
+                Verdict::Worse => "worse",
+                Verdict::Differs => "different",
+                Verdict::Equivalent | Verdict::Inconclusive => "equivalent",
+            };
+            let arm = fit::clip(&row.arm, LABEL);
+            Some(format!("{what} under {arm} was {was} after block {blocks}"))
+        })
+        .collect();
+    (!told.is_empty()).then(|| format!("later blocks contradict: {}", told.join(", ")))
 }
 
 /// Rounds that do not count, by arm and cause.

@@ -27,16 +27,18 @@ use crate::ui::view::{few, fit, parts};
 const HEADINGS: [(&str, u8); 8] = [
     ("read mean", 0),
     ("read p50", 8),
-    ("read p99", 3),
+    ("read p99", 2),
     ("read bytes/s", 6),
     ("write mean", 5),
     ("write p99", 7),
-    ("write bytes/s", 4),
+    ("write bytes/s", 3),
     ("fairness", 9),
 ];
-/// The levels of how long a program waits, and of what it gets done.
-const WAITS: u8 = 1;
-const RATES: u8 = 2;
+/// The levels of what matters most to a program, the wait of a reader and the throughput of a writer, and of the rest.
+const OF_PROGRAM: u8 = 1;
+const MORE_OF_PROGRAM: u8 = 4;
+/// The level of what no arm has a change in.
+const LACKING: u8 = 9;
 /// From these levels on, a change has its word, its bound, and the arm's value.
 const WORDS: u8 = 10;
 const BOUNDS: u8 = 11;
@@ -65,19 +67,31 @@ fn metrics(score: Option<&Score>) -> Vec<(String, String, u8)> {
     let mut all: Vec<(String, String, u8)> = of_disk
         .map(|(name, (heading, level))| ((*name).to_owned(), heading.to_owned(), level))
         .collect();
-    for row in score.iter().flat_map(|score| &score.rows) {
+    let rows = || score.iter().flat_map(|score| &score.rows);
+    for row in rows() {
         let name = &row.metric.name;
-        let level = if name.ends_with("throughput") {
-            RATES
+        let program = name.rsplit_once('.').map_or("", |(program, _)| program);
+        let read_wait = format!("{program}.read_queue_wait_mean");
+        let is_reader = rows().any(|row| row.metric.name == read_wait);
+        let matters = if is_reader {
+            *name == read_wait
         } else {
-            WAITS
+            name.ends_with("throughput")
         };
+        let level = if matters { OF_PROGRAM } else { MORE_OF_PROGRAM };
         if let Some(heading) = heading(name).filter(|_| all.iter().all(|(known, ..)| known != name))
         {
             all.push((name.clone(), heading, level));
         }
     }
     all
+}
+
+/// Rounds were compared, and none of them says anything of this metric.
+fn has_no_value(score: Option<&Score>, metric: &str) -> bool {
+    let mut rows = score.iter().flat_map(|score| &score.rows);
+    let is_begun = rows.clone().any(|row| row.comparison.estimate.is_some());
+    is_begun && !rows.any(|row| row.metric.name == metric && row.comparison.estimate.is_some())
 }
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
@@ -88,7 +102,12 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
     let labels =
         arms().map(|(index, arm)| Line::from(Span::styled(arm.label.clone(), style(model, index))));
     let mut columns = vec![Column::name("", 0.., width, width).of(labels)];
-    let metrics = metrics(sides.seen.score.as_ref());
+    let mut metrics = metrics(sides.seen.score.as_ref());
+    for (metric, _, level) in &mut metrics {
+        if has_no_value(sides.seen.score.as_ref(), metric) {
+            *level = (*level).max(LACKING);
+        }
+    }
     for (metric, heading, from) in &metrics {
         let (heading, from) = (heading.as_str(), *from);
         let cells: Vec<[Line<'static>; 4]> = arms()
