@@ -4,6 +4,7 @@ pub mod arm; // ARM = [LABEL=]SCHEDULER[,SETTING=VALUE]...
 pub mod between; // hours of the day
 pub mod cold; // which caches are dropped before each round
 pub mod controls; // what a negative control could have shown
+pub mod decided; // when a verdict of an open run came
 pub mod diagnostics; // drift, order and carry-over
 pub mod disk_id; // which disk
 pub mod environment; // everything except the scheduler that can change a result
