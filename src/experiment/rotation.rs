@@ -157,6 +157,7 @@ impl Rotation {
             self.recorded.rounds.len()
         );
         self.recorded.result.notes.push(note);
+        decided::note(&mut self.recorded.result);
     }
 
     /// Index of the arm of the present turn.

@@ -1,5 +1,7 @@
 //! Makes verdicts from rounds, by their differences to the reference within each block. Pure.
 
+use std::collections::BTreeSet;
+
 use super::decided;
 use super::diagnostics::diagnostics;
 use super::inputs::{Input, inputs};
@@ -110,6 +112,17 @@ pub fn judged_comparisons(result: &ResultFile) -> Vec<ArmComparison> {
     let table = Table::new(result);
     let families = [primary(&table), controls(&table), arrivals(&table)];
     families.into_iter().flatten().collect()
+}
+
+/// The arms under which another load arrived in a live run.
+pub fn arms_of_other_load(result: &ResultFile) -> Vec<String> {
+    let rows = arrivals(&Table::new(result)).into_iter();
+    let differs = |row: &ArmComparison| {
+        let found = [Some(row.comparison.verdict), row.comparison.withheld];
+        found.contains(&Some(Verdict::Differs))
+    };
+    let arms: BTreeSet<String> = rows.filter(differs).map(|row| row.arm).collect();
+    arms.into_iter().collect()
 }
 
 /// One entry per arm, judged as if the metric were the only primary one.

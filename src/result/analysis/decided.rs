@@ -6,6 +6,7 @@ use super::inputs::{Input, inputs};
 use super::table::Table;
 use crate::metric::Metric;
 use crate::statistics::rows::{Judged, Row, end_of, judge_at};
+use crate::statistics::scale::Direction;
 use crate::statistics::stopping::Stopping;
 use crate::statistics::verdict::{Comparison, Reason, Verdict};
 use crate::types::result::{ArmComparison, Class, Decided, ResultFile};
@@ -104,8 +105,9 @@ pub fn kept(then: Judged, now: Judged, blocks: usize) -> (Judged, bool) {
     let lacks = censored(present) > censored(&then.comparison)
         && present.stalled.arm > then.comparison.stalled.arm;
     let is_favoured = matches!(first, Verdict::Better | Verdict::Equivalent);
+    let has_moved = present.reasons.contains(&Reason::TruthChanged) && !agrees(first, present);
     let is_doubted = present.verdict == Verdict::Inconclusive
-        && (present.reasons.iter().any(casts_doubt) || (lacks && is_favoured));
+        && (present.reasons.iter().any(casts_doubt) || (lacks && is_favoured) || has_moved);
     if present.question.not_comparable || present.question.nothing_happened {
         return (now, false);
     }
@@ -120,14 +122,35 @@ pub fn kept(then: Judged, now: Judged, blocks: usize) -> (Judged, bool) {
     (kept, true)
 }
 
-/// What was left behind explains the difference, or the mean points the other way, or what is measured has changed. That the
-/// mean and the typical block have come to differ is no reason to take a verdict back.
+/// Whether all blocks together still point where the first ones did. The difference may have become larger.
+fn agrees(first: Verdict, present: &Comparison) -> bool {
+    let question = present.question;
+    let Some(estimate) = present.estimate else {
+        return false;
+    };
+    let (is_more, is_better_more) = (
+        estimate > 0.0,
+        question.direction == Direction::HigherIsBetter,
+    );
+    match first {
+        Verdict::Better => is_more == is_better_more,
+        Verdict::Worse => is_more != is_better_more,
+        Verdict::Differs => estimate != 0.0,
+        Verdict::Equivalent => {
+            let margins = question.scale.margins(question.margin);
+            -margins.down < estimate && estimate < margins.up
+        }
+        Verdict::Inconclusive => false,
+    }
+}
+
+/// What was left behind explains the difference, or the mean points the other way. That the mean and the typical block have
+/// come to differ is no reason to take a verdict back.
 fn casts_doubt(reason: &Reason) -> bool {
     matches!(
         reason,
         Reason::CarryOver { .. }
             | Reason::MeanDisagrees
-            | Reason::TruthChanged
             | Reason::ReferenceSilent
             | Reason::CensoredAfterOthers
     )

@@ -100,3 +100,22 @@ fn what_the_rounds_did_not_say_is_not_kept() {
     let (found, holds) = kept(undecided, now.clone(), 2);
     assert_eq!((found.comparison, holds), (now.comparison, false));
 }
+
+/// Thirteen blocks alike, then eleven that are a quarter slower: no interval of the first ones is that of all.
+#[test]
+fn what_was_equivalent_is_taken_back_when_it_has_become_worse() {
+    let mut last = None;
+    for more in 1..=11 {
+        let (verdict, holds, found) = after(wobble(0.0, 13), &wobble(0.29, more));
+        if !holds {
+            assert_eq!(verdict, Verdict::Inconclusive);
+            assert!(found.interval.is_none_or(|interval| {
+                found
+                    .estimate
+                    .is_none_or(|estimate| interval.contains(estimate))
+            }));
+        }
+        last = Some(holds);
+    }
+    assert_eq!(last, Some(false), "it holds no more");
+}

@@ -208,7 +208,9 @@ pub fn verdict(row: &ArmComparison) -> String {
     let is_said = |reason: &Reason| match reason {
         Reason::MeanDisagrees => true,
         // More blocks like these would have no ratio either.
-        Reason::NeedsRounds { .. } => is_without_ratio,
+        Reason::NeedsRounds { .. } => {
+            is_without_ratio || (blocks == 0 && comparison.question.insufficient_tail)
+        }
         Reason::Stopped => comparison.verdict == Verdict::Inconclusive,
         _ => false,
     };

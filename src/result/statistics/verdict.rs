@@ -65,7 +65,8 @@ pub enum Reason {
     Earlier { blocks: usize },
     /// It had this verdict after so many blocks of the plan, and the later ones say otherwise, or cast doubt on it.
     Contradicted { verdict: Verdict, blocks: usize },
-    /// The intervals of this run at different times do not overlap: the measured quantity changed during the run.
+    /// The intervals of this run at different times do not overlap, or what all blocks say lies outside of them: the measured
+    /// quantity changed during the run.
     TruthChanged,
     /// Outlying blocks, by the arm whose round was the worse one.
     StalledRounds { arm: usize, reference: usize },
@@ -283,7 +284,13 @@ impl Question {
                     return (signed_rank::interval(d, level), false);
                 };
                 let found = estimate::always_valid_interval(&finite, self.alpha);
+                // What all blocks say lies outside of what the first ones said: then no mean is that of the whole run.
+                let centres = [estimate::mean(&finite), estimate::hodges_lehmann(&finite)];
+                let is_outside = |interval: &ConfidenceInterval| {
+                    centres.iter().flatten().any(|of| !interval.contains(*of))
+                };
                 let needed = estimate::always_valid_blocks_needed(self.alpha);
+                let found = found.filter(|interval| !is_outside(interval));
                 (found, found.is_none() && finite.len() >= needed)
             }
         }

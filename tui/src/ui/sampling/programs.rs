@@ -67,33 +67,29 @@ pub fn choose(candidates: Vec<Chosen>, wanted: &[PartName]) -> Vec<Chosen> {
     two
 }
 
-/// By the control group if it is one of its own, else by the command; a number tells those of one name apart.
+/// By the control group if it has one of its own, else by the command; a number tells those of one name apart.
 fn name_them(all: &mut [Chosen]) {
+    let groups: Vec<String> = all.iter().map(|it| it.name.cgroup.clone()).collect();
     let mut taken = BTreeSet::new();
     for chosen in all {
-        let comm = chosen.name.comm.clone().unwrap_or_default();
         let group = &chosen.name.cgroup;
-        let is_own = !group.is_empty()
-            && group != "/"
-            && !group.ends_with(".scope")
-            && !group.ends_with(".slice");
-        let group = participant::label(&Named::Cgroup(group.clone()));
-        let comm = participant::label(&Named::Unit(comm));
-        let mut label = if is_own || comm.is_empty() {
-            group.clone()
-        } else {
-            comm.clone()
+        let others = groups.iter().filter(|other| *other == group).count();
+        let is_of_many = ["", "/"].contains(&group.as_str())
+            || [".scope", ".slice"].iter().any(|end| group.ends_with(end));
+        let comm = chosen.name.comm.as_ref();
+        let base = match comm.filter(|_| is_of_many || others > 1) {
+            Some(comm) => participant::label(&Named::Unit(comm.clone())),
+            None => participant::label(&Named::Cgroup(group.clone())),
         };
-        if taken.contains(&label) {
-            label = format!("{group}-{comm}");
-        }
-        let base = label.clone();
-        for number in 2.. {
-            if !taken.contains(&label) {
-                break;
-            }
-            label = format!("{base}-{number}");
-        }
+        // The root has no name.
+        let base = if base.is_empty() {
+            "root".to_owned()
+        } else {
+            base
+        };
+        let numbered = (2..).map(|number| format!("{base}-{number}"));
+        let mut labels = std::iter::once(base.clone()).chain(numbered);
+        let label = labels.find(|label| !taken.contains(label)).unwrap_or(base);
         taken.insert(label.clone());
         chosen.program.label = label;
     }

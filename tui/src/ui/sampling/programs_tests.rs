@@ -38,6 +38,8 @@ fn each_has_a_name_of_its_own() {
         ),
         chosen("/user.slice/session-4.scope", Some("dd")),
         chosen("/demo/hog", None),
+        chosen("/system.slice/backup.service", Some("tar")),
+        chosen("/", None),
     ];
     name_them(&mut all);
     let labels: Vec<&str> = all.iter().map(|it| &*it.program.label).collect();
@@ -45,13 +47,15 @@ fn each_has_a_name_of_its_own() {
         labels,
         [
             "probe",
-            "postgresql_15-main",
+            "postgres",
             "dd",
-            "session-4_scope-dd",
+            "dd-2",
             "tmux__server",
-            "postgresql_15-main-walwriter",
-            "session-4_scope-dd-2",
+            "walwriter",
+            "dd-3",
             "hog",
+            "backup",
+            "root",
         ]
     );
 }

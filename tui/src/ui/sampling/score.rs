@@ -21,6 +21,8 @@ pub struct Score {
     pub rows: Vec<ArmComparison>,
     /// The metric that the user looks at; empty if it is one of the others.
     pub chosen: Vec<ArmComparison>,
+    /// Arms under which another load arrived: their other rows are of different work.
+    pub of_other_load: Vec<String>,
     /// The busiest programs and control groups.
     pub parts: Vec<Part>,
     /// Why there are no verdicts: too many rounds do not count.
@@ -132,6 +134,7 @@ impl Score {
             arms: arms.collect(),
             reference: result.design.reference,
             rows: conclude::primary_comparisons(result),
+            of_other_load: conclude::arms_of_other_load(result),
             chosen: match Metric::named(metric).filter(|_| !is_primary(metric)) {
                 Some(metric) => conclude::comparisons_of(result, &metric),
                 None => Vec::new(),

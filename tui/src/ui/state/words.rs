@@ -7,6 +7,7 @@ pub const WORDS: &[(&str, &str)] = &[
     ("device time", "D2C: time from the first issue to completion, in the driver and the disk."),
     ("total", "Q2C: queue wait and device time together."),
     ("p99", "99 of 100 I/Os took no longer than this."),
+    ("gaps", "In a comparison: rounds have no value, because an arm stalled or did nothing there."),
     ("~, few", "Too few I/Os for a stable percentile: fewer than 100 beyond it (~), or in a comparison fewer than 10 (few)."),
     ("waiting", "Mean number of I/Os between arrival and first issue."),
     ("stalled", "Share of the interval in which threads with I/O in flight were blocked, because no request was free for their next I/O. What they would have submitted is in no queue wait. Several threads can add up to more than 100 %."),

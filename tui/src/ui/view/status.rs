@@ -215,10 +215,14 @@ fn lost(model: &Model) -> Piece<'static> {
     let style = if part > 0.01 {
         model.palette.warning()
     } else {
-        model.palette.strong()
+        model.palette.faint()
     };
     let short = format!("  lost {}", count(lost as f64));
-    let long = format!("{short} ({})", share(Some(part)));
+    let part = match part {
+        little if little < 1e-4 => "<0.01 %".to_owned(),
+        part => share(Some(part)),
+    };
+    let long = format!("{short} ({part})");
     Piece::new(4, style, [long, short])
 }
 

@@ -18,12 +18,15 @@ pub fn sign(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// Why there is no estimate: the arms left out different waits, or too few I/Os, or none.
+/// Why there is no estimate: the arms left out different waits, or there are too few I/Os for a percentile, or rounds
+/// without a value, or none.
 pub fn why_none(comparison: &Comparison) -> &'static str {
     if comparison.question.not_comparable {
         "n/c"
-    } else if comparison.question.insufficient_tail || is_censored(comparison) {
+    } else if comparison.question.insufficient_tail {
         "few"
+    } else if is_censored(comparison) {
+        "gaps"
     } else {
         "-"
     }
@@ -47,15 +50,13 @@ pub fn did_too_little(comparison: &Comparison) -> bool {
         && comparison.reasons.iter().find_map(worse_rounds) == Some(true)
 }
 
-/// The estimate without and with its word; None if there is none. Without the sign of a verdict, less is a fraction.
+/// The estimate without and with its word; None if there is none. Without the sign of a verdict, a factor
+/// less has a minus, as a percentage has.
 pub fn estimate(row: &ArmComparison) -> Option<[String; 2]> {
     let [mut short, long] = told(row, row.comparison.ratio, row.comparison.estimate)?;
     let is_less = row.comparison.ratio.is_some_and(|ratio| ratio < 1.0);
-    if is_less
-        && row.comparison.verdict == Verdict::Inconclusive
-        && let Some(factor) = short.strip_suffix('x')
-    {
-        short = format!("1/{factor}");
+    if is_less && row.comparison.verdict == Verdict::Inconclusive && short.ends_with('x') {
+        short.insert(0, '-');
     }
     Some([short, long])
 }

@@ -64,11 +64,19 @@ pub fn sentence(score: &Score, block_s: Option<f64>) -> Option<String> {
         let gains = phrases(&best.better, true);
         let costs = phrases(&best.costs(), false);
         let arm = name(best.arm);
+        let load = if score.of_other_load.iter().any(|label| label == best.arm) {
+            "; the load differs under it"
+        } else {
+            ""
+        };
         return Some(if costs.is_empty() {
-            format!("{arm} is better than {reference}: {gains}{}", open(score))
+            format!(
+                "{arm} is better than {reference}: {gains}{load}{}",
+                open(score)
+            )
         } else {
             format!(
-                "{arm} against {reference}: {gains}; but {costs}{}",
+                "{arm} against {reference}: {gains}; but {costs}{load}{}",
                 open(score)
             )
         });
@@ -87,6 +95,9 @@ pub fn sentence(score: &Score, block_s: Option<f64>) -> Option<String> {
         }
         None => match so_far(score) {
             Some(so_far) => format!("not decided yet; so far {so_far}{}", open(score)),
+            None if score.rows.iter().any(is_equal) => {
+                format!("no difference is shown yet{}", open(score))
+            }
             None => format!("no verdict yet{}", open(score)),
         },
     })
@@ -153,7 +164,7 @@ fn phrases(rows: &[&ArmComparison], with_bound: bool) -> String {
         let what = score::heading(&row.metric.name).unwrap_or_else(|| row.metric.name.clone());
         let much = match change::estimate(row) {
             Some([_, much]) => much,
-            None => "has too few I/Os for a value".to_owned(),
+            None => "has no value in some rounds".to_owned(),
         };
         match change::bound(row).filter(|_| with_bound && index == 0) {
             Some(bound) => {
@@ -254,7 +265,7 @@ mod tests {
         };
         let text = said(lacks);
         assert!(
-            text.contains(", read p99 has too few I/Os for a value, "),
+            text.contains(", read p99 has no value in some rounds, "),
             "{text}"
         );
         assert!(text.contains("; 9 of 24 not decided"), "{text}");

@@ -20,6 +20,7 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     let mut notes: Vec<String> = different_stalls(sides, model.compare.stage, model.compare.scope)
         .into_iter()
         .collect();
+    notes.extend(contradicted(sides));
     let is_past = model.frozen.as_ref().is_some_and(|frozen| frozen.is_past());
     if is_past {
         notes.push("all intervals until then, by their scheduler".to_owned());
@@ -51,7 +52,6 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
             times(foreign)
         ));
     }
-    notes.extend(contradicted(sides));
     notes.extend(excluded(sides));
     notes.extend(different_load(sides));
     let out = &seen.left_out;

@@ -5,7 +5,7 @@
 //! rounds, the ratio's interval, p99.9, the I/Os and p99.
 
 use iosched_result::report::units::{count, throughput};
-use iosched_result::statistics::verdict::Verdict;
+use iosched_result::statistics::verdict::{Reason, Verdict};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -133,10 +133,10 @@ fn ratio_cells(
         return ["n/c: stalls", "n/c: stalls differ", "n/c: stalls differ"].map(plain);
     }
     let Some([short, long]) = change::estimate(row) else {
-        let why = if change::why_none(comparison) == "few" {
-            "- too few I/Os per round"
-        } else {
-            "- no value yet"
+        let why = match change::why_none(comparison) {
+            "few" => "- too few I/Os per round",
+            "gaps" => "- rounds without a value",
+            _ => "- no value yet",
         };
         return ["-", why, why].map(plain);
     };
@@ -144,11 +144,11 @@ fn ratio_cells(
     let sign = change::sign(comparison);
     let rest = match change::interval(row) {
         Some(interval) => interval,
-        None => format!(
-            "{} of {} blocks",
-            comparison.blocks,
-            comparison.question.blocks_needed()
-        ),
+        None => match (comparison.blocks, comparison.question.blocks_needed()) {
+            (blocks, needed) if blocks < needed => format!("{blocks} of {needed} blocks"),
+            _ if comparison.reasons.contains(&Reason::TruthChanged) => "it changed".to_owned(),
+            _ => "no interval".to_owned(),
+        },
     };
     let word = match comparison.verdict {
         Verdict::Inconclusive => " not decided",

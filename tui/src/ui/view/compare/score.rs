@@ -146,7 +146,9 @@ fn cells(palette: Palette, sides: &Sides<'_>, metric: &str, arm: &ArmSeen) -> [L
     let comparison = &row.comparison;
     let Some([short, long]) = change::estimate(row) else {
         if change::did_too_little(comparison) {
-            return [(); 4].map(|()| Line::styled("?few", palette.verdict(comparison.verdict)));
+            let why = format!("?{}", change::why_none(comparison));
+            return [(); 4]
+                .map(|()| Line::styled(why.clone(), palette.verdict(comparison.verdict)));
         }
         let why = change::why_none(comparison);
         return [(); 4].map(|()| Line::styled(why, palette.faint()));

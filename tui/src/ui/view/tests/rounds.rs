@@ -80,6 +80,7 @@ impl Rounds {
             rows: rows(&decided, all * decided.len()),
             chosen: rows(&CHOSEN, all),
             parts: parts(&arms),
+            of_other_load: Vec::new(),
             invalid: None,
             arms,
         }

@@ -127,6 +127,10 @@ impl Numbers {
         }
         if let Some(rotating) = &model.rotating {
             self.text(&units::duration(rotating.left_s as f64));
+            // Until the next verdict.
+            for blocks in 0..=100 {
+                self.text(&units::duration(f64::from(blocks) * rotating.block_s()));
+            }
             self.whole(rotating.block as u64);
         }
         match &model.dialog {
