@@ -17,12 +17,11 @@ const QUESTION: Question = Question::plain(
 fn judged(values: &[f64]) -> Judged {
     let differences: Vec<Option<Difference>> = values
         .iter()
-        .map(|value| match value.is_finite() {
-            true => Some(Difference::exact(*value)),
-            false => Some(Difference {
+        .map(|value| {
+            Some(Difference {
                 lower: *value,
                 upper: *value,
-            }),
+            })
         })
         .collect();
     Judged {

@@ -30,6 +30,7 @@ use ratatui::text::Line;
 use super::fit::{self, Piece};
 use super::parts::{Part, stack};
 use super::{axis, line, measured_or_why, text_lines};
+use crate::ui::sampling::sample::Rotating;
 use crate::ui::state::axis::Axis;
 use crate::ui::state::compare::{ArmSeen, Seen};
 use crate::ui::state::model::Model;
@@ -79,7 +80,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         _ => 2 * NOTES + 2,
     });
     let rows = sides.arms.len() as u16 + 1;
-    let block_s = model.rotating.as_ref().map(|rotating| rotating.block_s());
+    let block_s = model.rotating.as_ref().map(Rotating::block_s);
     let score = seen.score.as_ref();
     let verdict = score.and_then(|score| leader::sentence(score, block_s));
     let verdict = fit::paragraph(&verdict.unwrap_or_default(), room, SENTENCE);
