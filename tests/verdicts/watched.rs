@@ -120,6 +120,7 @@ fn what_is_decided_stays() {
     ] {
         let found = watch(&world(noise, 4, &[0.0, 0.2, -0.2, 0.0]));
         println!("{name}, 20 % better and worse: {found:?}");
+        assert!(found.decided > 0.0, "{name}: nothing was decided");
         is_at_most(name, found.changed, 5.0);
     }
 }
