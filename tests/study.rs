@@ -106,7 +106,7 @@ fn another_simulated_disk_must_suit_the_cells() {
         ),
         (&["etcd", "/srv/data"], "on: /srv/data\n"),
         (
-            &["etcd", "scratch:hdd"],
+            &["etcd", "scratch:hdd", "--cells", "alone"],
             "without the file system of the study's own, ssd+ext4\n",
         ),
         // Only the stages of the chosen cells matter.
