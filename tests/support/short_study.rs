@@ -40,8 +40,9 @@ pub fn run(binary: &str, name: &str, cells: &[&str], times: &str) {
     let result = program.result("result");
     assert_eq!(result["status"], "complete", "{name}: {}", result["error"]);
     let study = builtin::find(name).expect("the study");
-    let is_first = |cell: &&Cell| cells.contains(&&*cell.name);
-    let first = study.cells.iter().find(is_first).expect("its cell");
+    let is_chosen = |cell: &&Cell| cells.contains(&&*cell.name);
+    // The one that A/A runs.
+    let last = study.cells.iter().rfind(is_chosen).expect("its cell");
     let arms = result["arms"].as_array().expect("arms").len();
     let ran = result["cells"].as_array().expect("cells");
     assert_eq!(ran.len(), cells.len() + 1, "{name}");
@@ -68,7 +69,7 @@ pub fn run(binary: &str, name: &str, cells: &[&str], times: &str) {
         }
         // Some metrics have no value in a round as short as these.
         let of_study = study.cells.iter().find(|it| cell["name"] == *it.name);
-        let metrics = &of_study.unwrap_or(first).metrics;
+        let metrics = &of_study.unwrap_or(last).metrics;
         for round in rounds {
             let is_measured = |metric: &Metric| {
                 let values = match metric.origin {
