@@ -11,8 +11,9 @@ use rand_chacha::rand_core::SeedableRng;
 use super::experiment::{QUIET, World, is_difference, watched};
 use super::{drifting, hostile, steady, wandering};
 
-const BLOCKS: usize = if cfg!(debug_assertions) { 12 } else { 40 };
-const RUNS: usize = if cfg!(debug_assertions) { 2 } else { 60 };
+const BLOCKS: usize = if cfg!(debug_assertions) { 12 } else { 30 };
+/// Each costs as many analyses as it has blocks.
+const RUNS: usize = if cfg!(debug_assertions) { 2 } else { 24 };
 const METRICS: usize = 8;
 
 /// Shares of the runs, in per cent.
@@ -96,7 +97,8 @@ fn however_long_one_watches_few_rotations_ever_say_something_false() {
         ("drifting", &drifting),
         ("wandering", &wandering),
     ] {
-        for arms in [2, 4] {
+        let all: &[usize] = if name == "steady" { &[2, 4] } else { &[2] };
+        for &arms in all {
             let found = watch(&world(noise, arms, &[]));
             println!("{name}, {arms} arms alike, {BLOCKS} blocks: {found:?}");
             is_at_most(name, found.ever, 5.0);

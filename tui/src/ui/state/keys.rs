@@ -117,6 +117,6 @@ pub const KEYS: &[Binding] = &[
     key("statistic", "m", &[Char('m')], KeyCommand::Statistic, On(&[Compare]), "next statistic for the ratio"),
     key("reference", "r", &[Char('r')], KeyCommand::Reference, On(&[Compare]), "next reference"),
     key("overlay", "v", &[Char('v')], KeyCommand::Overlay, On(&[Compare]), "show histograms or cumulative curves"),
-    key("programs", "a", &[Char('a')], KeyCommand::Whose, On(&[Compare]), "compare one or two programs or control groups"),
+    key("programs", "a", &[Char('a')], KeyCommand::Whose, On(&[Compare]), "choose up to four programs or control groups"),
     key("clear", "C", &[Char('C')], KeyCommand::Clear, On(&[Compare]), "clear the comparison"),
 ];
