@@ -253,7 +253,7 @@ fn a_slow_reader_is_judged_by_its_mean_and_stays_judged() {
     let mut rotation = rotation();
     let rounds = |rotation: &mut Rotation, blocks: usize, ios: u64| {
         for round in 0..2 * blocks as u64 {
-            // Which arm is the fairer one changes from block to block, so the rotation never ends.
+            // The arms take turns at being the fairer one, so fairness is never decided and the rotation goes on.
             let is_odd = (rotation.recorded.rounds() / 2) % 2 == 1;
             let (arm, _) = rotation.next_turn().unwrap();
             let state = state(arm);

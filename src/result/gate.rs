@@ -311,7 +311,10 @@ pub fn cannot_be_judged(own: &Comparison) -> bool {
     let is_censored = own.reasons.iter().any(|reason| {
         matches!(
             reason,
-            Reason::Censored { .. } | Reason::CensoredAfterOthers | Reason::TruthChanged
+            Reason::Censored { .. }
+                | Reason::CensoredAfterOthers
+                | Reason::TruthChanged
+                | Reason::Moved
         )
     });
     own.verdict == Verdict::Inconclusive

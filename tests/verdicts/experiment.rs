@@ -149,7 +149,7 @@ pub fn extended(
 /// What the world does to the rounds of a run, whatever their arms.
 struct Noise {
     common: Vec<f64>,
-    /// Of each metric but the first.
+    /// By metric; the first has none of its own.
     own: Vec<Vec<f64>>,
     load: Option<Vec<f64>>,
 }

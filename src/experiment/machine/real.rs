@@ -3,8 +3,8 @@
 mod admission; // one more arm
 mod elsewhere; // what arms set elsewhere than in the queue
 mod preparation; // what the rounds of a study need, made once
-mod resources;
-mod trial; // what arms set in the control groups of the workload // what a run needs beside its design
+mod resources; // what a run needs beside its design
+mod trial; // tries what arms set in the control groups of the workload
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};

@@ -11,6 +11,9 @@ use crate::statistics::stopping::Stopping;
 use crate::statistics::verdict::{Comparison, Reason, Verdict};
 use crate::types::result::{ArmComparison, Class, Decided, ResultFile};
 
+/// What an arm leaves behind takes a verdict back if it shows at this level.
+const LEFT_BEHIND: f64 = 0.05;
+
 /// Notes the verdicts that came with the last block. An open run calls it after each round.
 pub fn note(result: &mut ResultFile) {
     let whole = whole_blocks(result);
@@ -105,9 +108,17 @@ pub fn kept(then: Judged, now: Judged, blocks: usize) -> (Judged, bool) {
     let lacks = censored(present) > censored(&then.comparison)
         && present.stalled.arm > then.comparison.stalled.arm;
     let is_favoured = matches!(first, Verdict::Better | Verdict::Equivalent);
-    let has_moved = present.reasons.contains(&Reason::TruthChanged) && !agrees(first, present);
+    let has_moved = [Reason::TruthChanged, Reason::Moved]
+        .iter()
+        .any(|reason| present.reasons.contains(reason));
+    let has_moved = has_moved && !agrees(first, present);
+    // Where nothing is left behind, that is suspected now and then.
+    let is_left_behind = now.carry_over.is_some_and(|bias| bias.p <= LEFT_BEHIND);
     let is_doubted = present.verdict == Verdict::Inconclusive
-        && (present.reasons.iter().any(casts_doubt) || (lacks && is_favoured) || has_moved);
+        && (present.reasons.iter().any(casts_doubt)
+            || (lacks && is_favoured)
+            || has_moved
+            || is_left_behind);
     if present.question.not_comparable || present.question.nothing_happened {
         return (now, false);
     }
@@ -144,15 +155,12 @@ fn agrees(first: Verdict, present: &Comparison) -> bool {
     }
 }
 
-/// What was left behind explains the difference, or the mean points the other way. That the mean and the typical block have
-/// come to differ is no reason to take a verdict back.
+/// The mean points the other way, or a missing value may be the other arm's doing. A row whose mean and typical block have
+/// come to differ keeps its verdict.
 fn casts_doubt(reason: &Reason) -> bool {
     matches!(
         reason,
-        Reason::CarryOver { .. }
-            | Reason::MeanDisagrees
-            | Reason::ReferenceSilent
-            | Reason::CensoredAfterOthers
+        Reason::MeanDisagrees | Reason::ReferenceSilent | Reason::CensoredAfterOthers
     )
 }
 

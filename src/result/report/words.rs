@@ -252,6 +252,17 @@ fn usually(comparison: &Comparison) -> Option<String> {
     ))
 }
 
+/// A verdict as an adjective.
+pub fn plain(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Differs => "different",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "not decided",
+    }
+}
+
 pub(super) fn in_words(reason: &Reason, blocks: usize) -> String {
     match reason {
         Reason::NeedsRounds {
@@ -289,15 +300,10 @@ pub(super) fn in_words(reason: &Reason, blocks: usize) -> String {
         }
         Reason::Earlier { blocks } => format!("since block {blocks}; what came later would not decide it"),
         Reason::Contradicted { verdict, blocks } => {
-            let was = match verdict {
-                Verdict::Better => "better",
-                Verdict::Worse => "worse",
-                Verdict::Differs => "different",
-                Verdict::Equivalent => "equivalent",
-                Verdict::Inconclusive => "not decided",
-            };
+            let was = plain(*verdict);
             format!("{was} after block {blocks}, which later blocks contradict")
         }
+        Reason::Moved => "all blocks together contradict the first ones".to_owned(),
         Reason::TruthChanged => "what is measured changed during the run".to_owned(),
         Reason::Skewed => "skewed: the mean and the typical round differ".to_owned(),
         Reason::InsufficientTail => "too few I/Os beyond the percentile".to_owned(),

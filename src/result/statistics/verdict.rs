@@ -65,9 +65,10 @@ pub enum Reason {
     Earlier { blocks: usize },
     /// It had this verdict after so many blocks of the plan, and the later ones say otherwise, or cast doubt on it.
     Contradicted { verdict: Verdict, blocks: usize },
-    /// The intervals of this run at different times do not overlap, or what all blocks say lies outside of them: the measured
-    /// quantity changed during the run.
+    /// The intervals of this run at different times do not overlap: the measured quantity changed during the run.
     TruthChanged,
+    /// What all blocks say lies outside of the interval that all looks leave. Later blocks may bring it back.
+    Moved,
     /// Outlying blocks, by the arm whose round was the worse one.
     StalledRounds { arm: usize, reference: usize },
     /// The arm broke the condition of `--stop-if` and was not run again.
@@ -191,7 +192,8 @@ pub fn compare(
     let verdict = doubts.leave(found);
     let withheld = (verdict != plain).then_some(plain);
     let mut reasons = Vec::new();
-    let goes_on = is_comparable && !changed && !question.is_stopped;
+    let has_changed = changed == Some(Reason::TruthChanged);
+    let goes_on = is_comparable && !has_changed && !question.is_stopped;
     if plain == Verdict::Inconclusive && goes_on {
         reasons.push(question.needs_rounds(&d, effective_sd, estimate));
     }
@@ -202,7 +204,7 @@ pub fn compare(
         question.nothing_happened.then_some(Reason::NothingHappened),
         question.is_stopped.then_some(Reason::Stopped),
         (doubts.silent && found == Verdict::Better).then_some(Reason::ReferenceSilent),
-        changed.then_some(Reason::TruthChanged),
+        changed,
         (doubts.skewed && !doubts.disagrees).then_some(Reason::Skewed),
         question
             .insufficient_tail
@@ -267,13 +269,13 @@ impl Question {
         }
     }
 
-    /// The interval, and whether it is missing because the measured quantity changed during the run.
-    fn interval(self, d: &[Difference]) -> (Option<ConfidenceInterval>, bool) {
+    /// The interval, or why it is missing although there are blocks enough: what is measured changes during the run.
+    fn interval(self, d: &[Difference]) -> (Option<ConfidenceInterval>, Option<Reason>) {
         match self.method {
             Method::SignedRank => {
                 let by_ranks = signed_rank::interval(d, self.alpha);
                 let few = || signed_rank::interval_of_few(d, self.alpha_of_few);
-                (by_ranks.or_else(few), false)
+                (by_ranks.or_else(few), None)
             }
             Method::AlwaysValid => {
                 let finite: Option<Vec<f64>> = d.iter().map(|d| d.finite()).collect();
@@ -281,17 +283,21 @@ impl Question {
                     // The levels of all numbers of blocks add up to alpha.
                     let n = d.len() as f64;
                     let level = self.alpha / (n * (n + 1.0));
-                    return (signed_rank::interval(d, level), false);
+                    return (signed_rank::interval(d, level), None);
                 };
-                let found = estimate::always_valid_interval(&finite, self.alpha);
-                // What all blocks say lies outside of what the first ones said: then no mean is that of the whole run.
                 let centres = [estimate::mean(&finite), estimate::hodges_lehmann(&finite)];
-                let is_outside = |interval: &ConfidenceInterval| {
-                    centres.iter().flatten().any(|of| !interval.contains(*of))
+                let holds = |interval: &ConfidenceInterval| {
+                    centres.iter().flatten().all(|of| interval.contains(*of))
                 };
-                let needed = estimate::always_valid_blocks_needed(self.alpha);
-                let found = found.filter(|interval| !is_outside(interval));
-                (found, found.is_none() && finite.len() >= needed)
+                match estimate::always_valid_interval(&finite, self.alpha) {
+                    Some(interval) if holds(&interval) => (Some(interval), None),
+                    Some(_) => (None, Some(Reason::Moved)),
+                    None => {
+                        let needed = estimate::always_valid_blocks_needed(self.alpha);
+                        let has_changed = finite.len() >= needed;
+                        (None, has_changed.then_some(Reason::TruthChanged))
+                    }
+                }
             }
         }
     }

@@ -186,7 +186,7 @@ pub struct CompareView {
     pub reference: usize,
     pub is_overlaid: bool,
     pub row: usize,
-    /// Whose I/O the pictures show beside each other, at most four; empty: the whole device's.
+    /// The pictures show the I/O of these programs beside each other, at most four; where there are none, that of the whole device.
     pub whose: Vec<PartName>,
 }
 

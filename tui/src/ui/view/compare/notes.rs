@@ -3,7 +3,8 @@
 use iosched_result::analysis::conclude::are_stalls_alike;
 use iosched_result::measured::histogram::Histogram;
 use iosched_result::report::units::{count, share, throughput, time};
-use iosched_result::statistics::verdict::{Reason, Verdict};
+use iosched_result::report::words;
+use iosched_result::statistics::verdict::Reason;
 
 use super::{LABEL, Sides, score};
 use crate::ui::state::action::KeyCommand;
@@ -110,12 +111,7 @@ fn contradicted(sides: &Sides<'_>) -> Option<String> {
                 _ => None,
             })?;
             let what = score::heading(&row.metric.name)?;
-            let was = match verdict {
-                Verdict::Better => "better",
-                Verdict::Worse => "worse",
-                Verdict::Differs => "different",
-                Verdict::Equivalent | Verdict::Inconclusive => "equivalent",
-            };
+            let was = words::plain(verdict);
             let arm = fit::clip(&row.arm, LABEL);
             Some(format!("{what} under {arm} was {was} after block {blocks}"))
         })

@@ -146,7 +146,12 @@ fn ratio_cells(
         Some(interval) => interval,
         None => match (comparison.blocks, comparison.question.blocks_needed()) {
             (blocks, needed) if blocks < needed => format!("{blocks} of {needed} blocks"),
-            _ if comparison.reasons.contains(&Reason::TruthChanged) => "it changed".to_owned(),
+            _ if [Reason::TruthChanged, Reason::Moved]
+                .iter()
+                .any(|reason| comparison.reasons.contains(reason)) =>
+            {
+                "it changed".to_owned()
+            }
             _ => "no interval".to_owned(),
         },
     };

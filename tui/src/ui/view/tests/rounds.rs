@@ -18,7 +18,7 @@ use crate::ui::sampling::score::{ArmRounds, Score, Sums};
 use crate::ui::state::model::Model;
 
 /// Other metrics that a test may choose.
-/// Of the programs that were chosen.
+/// The rows of the chosen programs.
 const PROGRAMS: [&str; 4] = [
     "probe.read_queue_wait_mean",
     "probe.throughput",
