@@ -40,7 +40,7 @@ pub fn preferred(tune: &TuneResult) -> Option<&Metric> {
 struct Wanted<'a> {
     prefer: &'a Metric,
     kept: Vec<&'a Metric>,
-    /// With the worst value that is allowed, on the metric's scale.
+    /// Each with the worst value that is allowed, on the metric's scale.
     limits: Vec<(&'a Metric, f64)>,
 }
 
@@ -63,7 +63,7 @@ fn wanted(result: &ResultFile) -> Option<Wanted<'_>> {
     })
 }
 
-/// Where an arm's values are, from the limit on. Positive is within.
+/// How far an arm's values are within the limit, on the metric's scale; negative is beyond it.
 fn within(result: &ResultFile, arm: &str, metric: &Metric, bound: f64) -> Vec<f64> {
     let rounds = result.rounds.iter();
     let own = rounds.filter(|round| round.arm == arm && round.exclusion.is_none());

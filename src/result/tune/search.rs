@@ -37,13 +37,22 @@ pub enum Step {
     End,
 }
 
-/// Blocks of a stage with so many arms beside the default.
-pub fn blocks_of(arms: usize, is_noisy: bool) -> usize {
-    match (arms, is_noisy) {
+/// Up to so many arms of the space, the last stages have fewer blocks.
+const SMALL_SPACE: usize = 16;
+
+/// Blocks of a stage with so many arms beside the default, in a search over `all`.
+pub fn blocks_of(arms: usize, all: usize, is_noisy: bool) -> usize {
+    let blocks = match (arms, all > SMALL_SPACE) {
         (0..=2, false) | (3..=4, true) => 4,
-        (0..=2, true) => 6,
-        (3..=4, false) | (_, true) => 3,
-        (_, false) => 2,
+        (0..=2, true) => 5,
+        (3..=4, false) | (5..=8, true) => 3,
+        _ => 2,
+    };
+    match (blocks, is_noisy) {
+        (_, false) => blocks,
+        (2 | 3, true) => blocks + 1,
+        (4, true) => 6,
+        (_, true) => 8,
     }
 }
 
@@ -156,7 +165,13 @@ fn halved(tune: &TuneResult, phase: Phase, survivors: Vec<usize>, newest: usize)
 fn stage(tune: &TuneResult, phase: Phase, arms: Vec<usize>) -> Step {
     let blocks = match phase {
         Phase::Proposals => BLOCKS_OF_PROPOSALS,
-        _ => blocks_of(arms.len(), is_noisy(tune)),
+        _ => {
+            let all = match tune.stages.is_empty() {
+                true => arms.len(),
+                false => arms_of(tune, 0).len(),
+            };
+            blocks_of(arms.len(), all, is_noisy(tune))
+        }
     };
     Step::Stage {
         phase,
@@ -260,7 +275,7 @@ pub fn fit(tune: &mut TuneResult, round_s: f64) -> Result<(), f64> {
 
 /// Rounds of a search over so many arms beside the default, and of its referee.
 pub fn rounds(arms: usize, space: &Space) -> (usize, usize) {
-    let of = |arms: usize| (arms + 1) * blocks_of(arms, false);
+    let of = |some: usize| (some + 1) * blocks_of(some, arms, false);
     // Of each stage, down to two.
     let stages = std::iter::successors(Some(arms), |left| Some(left.div_ceil(2)));
     let halving: usize = stages.take_while(|left| *left > 2).map(of).sum();
