@@ -42,14 +42,12 @@ fn main() -> Result<()> {
         std::thread::sleep(Duration::from_millis(1500));
         terminal.keys("S");
         let file = format!("iosched-{name}-");
-        terminal.until(&format!("written: {file}"));
-        let files = program.files().into_iter();
-        let mut saved = files.filter(|other| other.starts_with(&file));
-        let saved = program.file(&saved.next().context("the picture")?);
+        terminal.until(&format!("/{file}"));
+        let saved = program.export(&file).context("the picture")?;
         let path = Path::new(&directory).join(format!("{name}.svg"));
         std::fs::copy(saved, &path).with_context(|| format!("writing {}", path.display()))?;
     }
-    terminal.keys("q");
+    terminal.keys("\u{3}");
     terminal.end();
     Ok(())
 }

@@ -64,6 +64,7 @@ impl Program {
         command
             .args(arguments)
             .env("IOSCHED_STATE_DIR", self.state())
+            .env("XDG_STATE_HOME", self.directory())
             .env("NO_COLOR", "1")
             .current_dir(self.directory())
             .stdin(Stdio::null())
@@ -91,6 +92,15 @@ impl Program {
     pub fn result(&self, name: &str) -> Value {
         let bytes = fs::read(self.directory().join(name)).expect("a result file");
         serde_json::from_slice(&bytes).expect("JSON")
+    }
+
+    /// The path of a file that the terminal UI wrote, by the beginning of its name.
+    pub fn export(&self, beginning: &str) -> Option<String> {
+        let files = fs::read_dir(self.directory().join("iosched")).ok()?;
+        let names = files.map(|file| file.expect("a file").file_name());
+        let mut names = names.map(|name| name.to_string_lossy().into_owned());
+        let name = names.find(|name| name.starts_with(beginning))?;
+        Some(self.file(&format!("iosched/{name}")))
     }
 
     /// Files where it runs, the test's own included.

@@ -1,9 +1,13 @@
 //! The command line of `iosched`.
 
+mod look;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use look::{Config, ConfigFile, Look};
 
 /// Watch what the I/O scheduler does to each process, live, and switch schedulers
 #[derive(Parser)]
@@ -305,36 +309,6 @@ pub struct Replay {
     pub file: PathBuf,
     #[command(flatten)]
     pub look: Look,
-}
-
-/// How the terminal UI looks and what its keys do.
-#[derive(Args)]
-pub struct Look {
-    /// Leave the mouse to the terminal, for its own selection of text
-    #[arg(long)]
-    pub no_mouse: bool,
-    #[command(flatten)]
-    pub file: ConfigFile,
-}
-
-#[derive(Args)]
-pub struct ConfigFile {
-    /// Configuration of keys, colors and columns [default: $XDG_CONFIG_HOME/iosched/config.toml, or
-    /// ~/.config/iosched/config.toml, if it exists]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
-    pub config: Option<PathBuf>,
-    /// Read no configuration
-    #[arg(long)]
-    pub no_config: bool,
-}
-
-#[derive(Args)]
-pub struct Config {
-    /// Print the configuration in force as a file that can be edited
-    #[arg(long)]
-    pub print: bool,
-    #[command(flatten)]
-    pub file: ConfigFile,
 }
 
 #[derive(Args)]

@@ -5,6 +5,7 @@ mod demo;
 mod export;
 mod history;
 mod input;
+mod place;
 pub mod replay;
 mod sampling;
 mod saved;
@@ -27,6 +28,7 @@ use iosched_result::report::characters::has_utf8;
 use iosched_result::report::escape;
 use iosched_result::types::arm::{Arm, ensure_of_the_disk};
 use ratatui::crossterm::event::{self, Event as Input};
+use ratatui::layout::Size;
 
 use crate::cli::{Watch, WatchDetail};
 use sampling::control::Control;
@@ -46,10 +48,21 @@ enum Event {
     Report(SamplerReport),
 }
 
+impl Event {
+    fn input(&self) -> Option<&Input> {
+        match self {
+            Event::Input(input) => Some(input),
+            Event::NoInput | Event::Report(_) => None,
+        }
+    }
+}
+
 /// The signal that the kernel sends when the terminal is closed.
 const SIGHUP: i32 = 1;
 /// How long the answer to a key is shown.
 const TOLD: Duration = Duration::from_secs(20);
+/// How long the rest of pasted text may take to come.
+const REST_OF_PASTE: Duration = Duration::from_millis(30);
 /// How often signals are checked.
 const SIGNAL_POLL: Duration = Duration::from_millis(100);
 
@@ -82,6 +95,12 @@ pub fn run(arguments: &Watch) -> Result<()> {
         interval,
     );
     let has_mouse = config.has_mouse && !arguments.look.no_mouse;
+    let named = arguments
+        .look
+        .directory
+        .clone()
+        .or(config.directory.clone());
+    model.directory = place::directory(named)?;
     model.has_history = config.has_history && !arguments.no_history;
     config.apply(&mut model);
     model.is_selected = !names.is_empty();
@@ -105,6 +124,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
             interval: Duration::from_secs_f64(model.interval_s()),
             asked: arguments.detail == Some(WatchDetail::Asked),
             has_history: model.has_history,
+            directory: model.directory.clone(),
             control: Control::new(journal, launcher, demo.is_some()),
             labels: demo.as_ref().map(demo::Demo::labels).unwrap_or_default(),
         },
@@ -187,7 +207,8 @@ fn run_loop(
             continue;
         }
         // All waiting events, then one update of the screen.
-        for event in first.into_iter().chain(inbox.try_iter()) {
+        let (waiting, is_burst) = all_waiting(first, inbox, model, screen.size()?);
+        for event in waiting {
             // The answer to a key expires. A message from meanwhile stays until somebody is there.
             let (is_answer, before) = (matches!(event, Event::Input(_)), model.message.clone());
             let actions = match event {
@@ -196,6 +217,11 @@ fn run_loop(
                 Event::Report(report) => vec![Action::Report(report)],
             };
             for action in actions {
+                if is_burst && input::is_grave(&action) {
+                    let text = "many keys came at once, as pasted text does: none of them quits or switches";
+                    update(model, Action::Say(text.to_owned()));
+                    continue;
+                }
                 for effect in update(model, action) {
                     if !perform(model, sampler, screen, effect)? {
                         return Ok(());
@@ -208,6 +234,26 @@ fn run_loop(
         }
         screen.draw(model)?;
     }
+}
+
+/// The events that wait, and whether their keys are pasted text.
+fn all_waiting(
+    first: Option<Event>,
+    inbox: &Receiver<Event>,
+    model: &Model,
+    size: Size,
+) -> (Vec<Event>, bool) {
+    let mut waiting: Vec<Event> = first.into_iter().chain(inbox.try_iter()).collect();
+    let inputs = waiting.iter().filter_map(Event::input);
+    let mut actions = inputs.flat_map(|input| input::actions(input, model, size));
+    if !actions.any(|action| input::is_grave(&action)) {
+        return (waiting, false);
+    }
+    // The rest of a paste comes at once.
+    std::thread::sleep(REST_OF_PASTE);
+    waiting.extend(inbox.try_iter());
+    let is_burst = input::is_burst(waiting.iter().filter_map(Event::input));
+    (waiting, is_burst)
 }
 
 /// Returns false to quit.
@@ -249,10 +295,7 @@ fn perform(
         }
         Effect::WriteHistory => {
             let text = match history::write_held(model) {
-                Ok(path) => format!(
-                    "written: {0}; `iosched replay {0}` shows it",
-                    path.display()
-                ),
+                Ok(path) => format!("written: `iosched replay {}` shows it", path.display()),
                 Err(error) => format!("{error:#}"),
             };
             update(model, Action::Say(text));

@@ -49,9 +49,13 @@ struct Load {
 
 impl Load {
     fn on(disk: &LoopDevice) -> Self {
+        Load::at(&disk.node())
+    }
+
+    fn at(node: &str) -> Self {
         let ends = Arc::new(AtomicBool::new(false));
         let start = |seed: u64| {
-            let (node, ends) = (disk.node(), ends.clone());
+            let (node, ends) = (node.to_owned(), ends.clone());
             std::thread::spawn(move || read_until(&node, seed, &ends))
         };
         let threads = (1..=4).map(start).collect();
@@ -193,7 +197,7 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
     terminal.keys(ENTER);
     terminal.until("queue wait of reads");
     terminal.keys("x");
-    terminal.until("written: iosched-processes-");
+    terminal.until("/iosched-processes-");
 
     // The first two arms, with the shortest rounds.
     terminal.keys("F");
@@ -217,12 +221,8 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
         two.iter().all(|arm| has_rounds(screen, arm))
     });
     terminal.keys("x");
-    terminal.until("written: iosched-live-");
-    let exported = program
-        .files()
-        .into_iter()
-        .find(|name| name.starts_with("iosched-live-"))
-        .expect("the export");
+    terminal.until("/iosched-live-");
+    let exported = program.export("iosched-live-").expect("the export");
     is_a_result(&program.result(&exported), &before.active);
 
     // After it stops, the previous scheduler is active.
@@ -230,7 +230,7 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
     terminal.until("rotation ended after");
     assert_eq!(state(&disk).active, before.active);
 
-    terminal.keys("q");
+    quit(&mut terminal);
     let (status, written) = terminal.end();
     assert_eq!(status.code(), Some(0), "{written}");
     assert!(
@@ -278,7 +278,7 @@ fn another_hand_ends_a_rotation() {
     };
     disk.set("scheduler", other);
     terminal.until("the rotation was stopped");
-    terminal.keys("q");
+    quit(&mut terminal);
     assert_eq!(terminal.end().0.code(), Some(0));
     assert_eq!(state(&disk), before);
 }
@@ -395,6 +395,13 @@ fn what_is_to_stay_stays() {
         "{written}"
     );
     assert_eq!(state(&disk).active, chosen);
+}
+
+/// While something is changed or recorded.
+fn quit(terminal: &mut Terminal) {
+    terminal.keys("q");
+    terminal.until("Enter quits");
+    terminal.keys(ENTER);
 }
 
 /// The name of the demo's disk on the screen.

@@ -14,6 +14,7 @@ use iosched_files::{input, interrupt, stdout, way};
 use iosched_result::failure::Failure;
 use iosched_result::report::escape;
 
+use super::place;
 use super::state::appearance::{Colors, Theme};
 use super::state::keymap::Keymap;
 use super::state::model::{Model, Sort};
@@ -31,6 +32,8 @@ pub struct Config {
     pub has_mouse: bool,
     /// Whether intervals are kept, to go back to them.
     pub has_history: bool,
+    /// Where files are written to, if that is said.
+    pub directory: Option<PathBuf>,
     pub colors: Colors,
     /// Columns of Processes, by their names; empty: as many as fit.
     pub columns: Vec<&'static str>,
@@ -46,6 +49,7 @@ impl Default for Config {
             interval: 1.0,
             has_mouse: true,
             has_history: true,
+            directory: None,
             colors: Colors::default(),
             columns: Vec::new(),
             sort: Sort::Ios,
@@ -68,11 +72,7 @@ impl Config {
 
 /// The file that is in force without `--config`; None if this user has no home directory.
 fn usual_path(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    // The XDG Base Directory Specification ignores relative paths.
-    let absolute = |name| {
-        let path = PathBuf::from(variable(name)?);
-        path.is_absolute().then_some(path)
-    };
+    let absolute = |name| place::absolute(&variable, name);
     let directory =
         absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
     Some(directory.join(NAME))

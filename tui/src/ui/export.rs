@@ -1,13 +1,12 @@
 //! Exports the processes on the screen as CSV, with the most used columns of `iosched stat --output csv`.
 
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
-use iosched_files::output::write_whole;
 use iosched_result::report::escape;
 use iosched_result::stat::LiveProcess;
 
+use super::place;
 use super::state::model::Model;
 
 const HEADER: [&str; 17] = [
@@ -34,13 +33,8 @@ const HEADER: [&str; 17] = [
 pub fn processes(model: &Model) -> Result<PathBuf> {
     let rows = model.processes();
     ensure!(!rows.is_empty(), "there is no process to export");
-    let stamp: String = humantime::format_rfc3339_seconds(SystemTime::now())
-        .to_string()
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .collect();
-    let path = PathBuf::from(format!("iosched-processes-{stamp}.csv"));
-    write_whole(&path, &csv(rows.iter().map(|(_, process)| *process))?)?;
+    let path = place::file(&model.directory, "processes", "csv");
+    place::write(&path, &csv(rows.iter().map(|(_, process)| *process))?)?;
     Ok(path)
 }
 

@@ -1,20 +1,20 @@
 //! Writes the intervals that are held to a file.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
 use iosched_measure::history::buffer::Buffer;
 use iosched_measure::history::file::{self, Disk, Head};
 
+use super::place;
 use super::state::model::Model;
 use super::state::past;
 
-/// `iosched-history-TIME.jsonl.gz`, in this directory.
+/// `iosched-history-TIME.jsonl.gz`
 pub fn write_held(model: &Model) -> Result<PathBuf> {
     ensure!(!model.kept.is_empty(), past::nothing_held(model));
-    let stamp = now().replace(|c: char| !c.is_ascii_alphanumeric(), "");
-    let path = PathBuf::from(format!("iosched-history-{stamp}.jsonl.gz"));
+    let path = place::file(&model.directory, "history", "jsonl.gz");
+    place::make_for(&path)?;
     let disks = model.devices.iter().map(|device| device.disk.clone());
     write(&path, disks.collect(), &model.notes, &model.kept)?;
     Ok(path)
@@ -23,15 +23,11 @@ pub fn write_held(model: &Model) -> Result<PathBuf> {
 pub fn write(path: &Path, disks: Vec<Disk>, notes: &[String], kept: &Buffer) -> Result<()> {
     let head = Head {
         history_version: file::SCHEMA_VERSION,
-        written: now(),
+        written: place::time_of_day(),
         environment: iosched_host::system::environment::read(None),
         disks,
         notes: notes.to_vec(),
         dropped: kept.first(),
     };
     file::write(path, &head, kept)
-}
-
-fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }

@@ -11,6 +11,7 @@ use iosched_measure::history::file;
 use iosched_measure::history::packed::Packed;
 
 use super::config;
+use super::place;
 use super::sampling::sample::{Sample, SamplerReport};
 use super::state::action::Action;
 use super::state::model::{INTERVALS, Model};
@@ -25,6 +26,12 @@ pub fn run(arguments: &cli::Replay) -> Result<()> {
     // The file may be another user's.
     privileges::keep_those_of_drawing(false)?;
     let mut model = model(&arguments.file)?;
+    let named = arguments
+        .look
+        .directory
+        .clone()
+        .or(config.directory.clone());
+    model.directory = place::directory(named)?;
     config.apply(&mut model);
     let (events, inbox) = channel();
     let mut screen = TerminalScreen::open(has_mouse)?;

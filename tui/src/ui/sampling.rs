@@ -16,6 +16,7 @@ pub mod score;
 mod watched;
 mod work;
 
+use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub struct Setup {
     pub asked: bool,
     /// Whether to keep the intervals.
     pub has_history: bool,
+    /// Where the rounds of a rotation are written to.
+    pub directory: PathBuf,
     pub control: Control,
     /// Labels of control groups, by id.
     pub labels: Vec<(u64, String)>,

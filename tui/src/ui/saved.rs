@@ -1,30 +1,30 @@
 //! The screen for people elsewhere: saved as SVG, or copied as text.
 
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use anyhow::Result;
-use iosched_files::output::write_whole;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
+use super::place;
 use super::state::appearance::{Depth, Theme};
 use super::state::model::Model;
 use super::view;
 
-/// `iosched-SCREEN-TIME.svg`, in this directory, in true colour whatever the terminal has.
+/// `iosched-SCREEN-TIME.svg`, in true colour whatever the terminal has.
 pub fn picture(model: &Model, size: Size) -> Result<PathBuf> {
     let mut model = model.clone();
     model.palette.depth = Depth::True;
     model.palette.is_ascii = false;
     let svg = view::svg(&drawn(&model, size)?, model.palette.theme == Theme::Light);
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let stamp = now.replace(|c: char| !c.is_ascii_alphanumeric(), "");
-    let screen = model.screen.title().to_lowercase();
-    let path = PathBuf::from(format!("iosched-{screen}-{stamp}.svg"));
-    write_whole(&path, svg.as_bytes())?;
+    let path = place::file(
+        &model.directory,
+        &model.screen.title().to_lowercase(),
+        "svg",
+    );
+    place::write(&path, svg.as_bytes())?;
     Ok(path)
 }
 

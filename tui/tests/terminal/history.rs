@@ -110,14 +110,12 @@ fn one_goes_back_and_writes_what_is_held() {
     terminal.keys(&LEFT.repeat(2));
     terminal.until("intervals back");
     terminal.keys("W");
-    terminal.until("written: iosched-history-");
+    terminal.until("/iosched-history-");
     terminal.keys(" ");
     terminal.until("every 0.25 s");
     terminal.keys("q");
     assert_eq!(terminal.end().0.code(), Some(0));
-    let mut files = program.files().into_iter();
-    let file = files.find(|name| name.starts_with("iosched-history-"));
-    let file = program.file(&file.expect("the file"));
+    let file = program.export("iosched-history-").expect("the file");
     let intervals: usize = jq(&file, "length - 1").parse().expect("a number");
     assert!(intervals >= 4, "{intervals}");
     let numbers = jq(&file, "[.[1:][].interval | .end_ns > .start_ns] | all");
@@ -156,6 +154,5 @@ fn without_a_history_there_is_nothing_to_go_back_to() {
     }
     terminal.keys("q");
     assert_eq!(terminal.end().0.code(), Some(0));
-    let written = |name: &String| name.starts_with("iosched-history-");
-    assert!(!program.files().iter().any(written));
+    assert_eq!(program.export("iosched-history-"), None);
 }

@@ -14,13 +14,13 @@ use super::{BINARY, LEAVES_SCREEN, Load, SIZE_BYTES, is_for_a_shell};
 struct Loose(String, #[allow(dead_code)] TempDir);
 
 impl Loose {
-    fn new() -> Self {
+    fn at(node: &str) -> Self {
         let directory = TempDir::new_in("/dev/shm").expect("a directory");
         let path = directory.path().join("disk.img");
         let file = File::create(&path).expect("a file");
         file.set_len(SIZE_BYTES).expect("its size");
-        let path = path.to_str().expect("UTF-8");
-        Loose(run("losetup", &["--find", "--show", path]), directory)
+        run("losetup", &[node, path.to_str().expect("UTF-8")]);
+        Loose(node.to_owned(), directory)
     }
 }
 
@@ -34,13 +34,21 @@ impl Drop for Loose {
 #[test]
 #[ignore = "root"]
 fn a_disk_that_is_taken_away_is_gone() {
-    let (disk, program) = (Loose::new(), Program::new(BINARY));
+    // Others take the lowest free number.
+    let node = format!("/dev/loop{}", 200 + std::process::id() % 50);
+    let (disk, program) = (Loose::at(&node), Program::new(BINARY));
     let mut terminal = Terminal::start(&program, BINARY, &[&disk.0, "-i", "0.25"], (80, 24));
     terminal.until("reads");
     drop(disk);
     terminal.until("the disk is GONE");
     terminal.keys("F");
     terminal.until("was removed");
+    // What comes back under its name is measured, although the user named the disks.
+    let back = Loose::at(&node);
+    terminal.until("is there again");
+    let _load = Load::at(&back.0);
+    terminal.keys("3");
+    terminal.until(&std::process::id().to_string());
     terminal.keys("q");
     assert_eq!(terminal.end().0.code(), Some(0));
 }

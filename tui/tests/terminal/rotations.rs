@@ -7,7 +7,7 @@ use iosched_result::types::result::{ResultFile, Round};
 use super::pty::Terminal;
 use super::support::LoopDevice;
 use super::support::program::Program;
-use super::{BINARY, ENTER, Load, SIZE_BYTES, eventually, has_rounds, is_a_result, state};
+use super::{BINARY, ENTER, Load, SIZE_BYTES, eventually, has_rounds, is_a_result, quit, state};
 
 #[test]
 #[ignore = "root"]
@@ -33,10 +33,8 @@ fn a_rotation_keeps_what_was_set_in_its_turns_and_after_it() {
         arms.iter().all(|arm| has_rounds(screen, arm))
     });
     terminal.keys("x");
-    terminal.until("written: iosched-live-");
-    let files = program.files().into_iter();
-    let mut exported = files.filter(|name| name.starts_with("iosched-live-"));
-    let json = program.result(&exported.next().expect("the export"));
+    terminal.until("/iosched-live-");
+    let json = program.result(&program.export("iosched-live-").expect("the export"));
     is_a_result(&json, "mq-deadline (present)");
     let file: ResultFile = serde_json::from_value(json).expect("a result");
     let present = |round: &&Round| round.arm == "mq-deadline (present)";
@@ -48,7 +46,7 @@ fn a_rotation_keeps_what_was_set_in_its_turns_and_after_it() {
     terminal.keys("F");
     terminal.until("rotation ended after");
     assert_eq!(state(&disk), before, "while the program runs");
-    terminal.keys("q");
+    quit(&mut terminal);
     assert_eq!(terminal.end().0.code(), Some(0));
     assert_eq!(state(&disk), before);
 }
@@ -100,7 +98,7 @@ fn a_rotation_pauses_and_what_it_found_is_told_at_the_end() {
             .any(|it| screen.contains(it));
         screen.contains("rotating, block") && is_open
     });
-    terminal.keys("q");
+    quit(&mut terminal);
     let (status, written) = terminal.end();
     assert_eq!(status.code(), Some(0), "{written}");
     assert!(written.contains(": Not decided: "), "{written}");

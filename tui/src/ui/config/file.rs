@@ -1,6 +1,7 @@
 //! The text of the file. Pure.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use iosched_result::failure::Failure;
@@ -20,6 +21,7 @@ struct ConfigFile {
     interval: Option<Spanned<f64>>,
     mouse: Option<bool>,
     history: Option<bool>,
+    directory: Option<Spanned<String>>,
     processes: ProcessesTable,
     colors: ColorsTable,
     keys: BTreeMap<Spanned<String>, Spanned<OneOrMore>>,
@@ -76,6 +78,14 @@ pub fn parse(file: &str, text: &str) -> Result<Config> {
     }
     config.has_mouse = written.mouse.unwrap_or(true);
     config.has_history = written.history.unwrap_or(true);
+    if let Some(directory) = &written.directory {
+        let path = PathBuf::from(directory.get_ref());
+        if !path.is_absolute() {
+            let why = "directory is an absolute path, such as /var/tmp/iosched".to_owned();
+            return Err(at(directory.span().start, why));
+        }
+        config.directory = Some(path);
+    }
     for column in &written.processes.columns {
         let start = column.span().start;
         let name = columns::named(column.get_ref()).map_err(|why| at(start, why))?;

@@ -20,12 +20,16 @@ pub fn text(config: &Config) -> String {
          # false: the mouse is left to the terminal\n\
          mouse = {}\n\n\
          # false: no intervals are kept, which saves CPU time and memory\n\
-         history = {}\n",
+         history = {}\n\n\
+         # Where rounds, intervals, tables and pictures are written to; without it, $XDG_STATE_HOME/iosched or\n\
+         # ~/.local/state/iosched\n\
+         {}\n",
         quoted(config.theme.title()),
         intervals.join(", "),
         config.interval,
         config.has_mouse,
-        config.has_history
+        config.has_history,
+        directory(config)
     );
     let _ = write!(
         out,
@@ -73,6 +77,13 @@ pub fn text(config: &Config) -> String {
         let _ = writeln!(out, "{name} = {keys}{what}");
     }
     out
+}
+
+fn directory(config: &Config) -> String {
+    match &config.directory {
+        Some(path) => format!("directory = {}", quoted(&path.to_string_lossy())),
+        None => "# directory = \"/var/tmp/iosched\"".to_owned(),
+    }
 }
 
 fn quoted(text: &str) -> String {

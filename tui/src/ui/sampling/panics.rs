@@ -27,6 +27,7 @@ fn a_panic_after_a_switch_puts_back() {
     let sampler = Sampler::start(
         Setup {
             has_history: true,
+            directory: std::env::temp_dir(),
             named_arms: Vec::new(),
             were_named: true,
             devices: vec![disk.device.clone()],

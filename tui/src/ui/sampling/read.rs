@@ -30,8 +30,10 @@ pub struct Reader {
     earlier_at: Instant,
     tidied_at: Instant,
     devices: Vec<Watched>,
-    /// Disks that appeared after the start, for which the probe has no room; None if the user named the disks.
-    newcomers: Option<Vec<Watched>>,
+    /// The user named the disks: others that appear are not watched.
+    were_named: bool,
+    /// Disks that appeared after the start, for which the probe has no room.
+    newcomers: Vec<Watched>,
     /// Disks that appeared and are measured from the next interval on, with their place; or why one is not.
     added: Vec<Result<(usize, Device)>>,
     names: Everyone,
@@ -54,7 +56,8 @@ impl Reader {
             earlier_at: Instant::now(),
             tidied_at: Instant::now(),
             devices: devices.into_iter().map(Watched::new).collect(),
-            newcomers: (!were_named).then(Vec::new),
+            were_named,
+            newcomers: Vec::new(),
             added: Vec::new(),
             names: Everyone {
                 labels,
@@ -191,7 +194,7 @@ impl Reader {
 
     /// Sysfs counters of the disks that appeared after the start.
     fn newcomers(&mut self, seconds: f64) -> Vec<Newcomer> {
-        let newcomers = self.newcomers.iter_mut().flatten();
+        let newcomers = self.newcomers.iter_mut();
         let counted = newcomers.filter_map(|watched| {
             watched.look();
             let counters = watched.counters(seconds);
@@ -207,14 +210,16 @@ impl Reader {
     }
 
     fn look_for_newcomers(&mut self) {
-        let (Some(newcomers), Ok(now)) = (&mut self.newcomers, Device::lowest()) else {
+        let Ok(now) = Device::lowest() else {
             return;
         };
-        newcomers.retain(|watched| now.devices.contains(&watched.device));
-        let known = self.devices.iter().chain(&*newcomers);
+        (self.newcomers).retain(|watched| now.devices.contains(&watched.device));
+        let known = self.devices.iter().chain(&self.newcomers);
         let known: Vec<Device> = known.map(|watched| watched.device.clone()).collect();
         for device in now.devices {
-            if known.contains(&device) {
+            // A disk that the user named may come back.
+            let is_wanted = !self.were_named || known.iter().any(|it| it.name == device.name);
+            if known.contains(&device) || !is_wanted {
                 continue;
             }
             match self.add(&device) {
@@ -222,8 +227,7 @@ impl Reader {
                 other => {
                     // Listed all the same, and not tried again.
                     self.added.extend(other.err().map(Err));
-                    let newcomers = self.newcomers.get_or_insert_default();
-                    newcomers.push(Watched::new(device));
+                    self.newcomers.push(Watched::new(device));
                 }
             }
         }

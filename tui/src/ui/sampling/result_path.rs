@@ -3,13 +3,14 @@
 
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use iosched_experiment::rotation::Recorded;
 use iosched_experiment::saved;
-use iosched_files::output::write_whole;
 use iosched_result::report::decision;
+
+use crate::ui::place::{self, time_of_day};
 
 /// The shortest time between two saves.
 const EVERY: Duration = Duration::from_secs(60);
@@ -37,13 +38,9 @@ struct Writer {
 }
 
 impl ResultPath {
-    pub fn new() -> Self {
-        let stamp: String = time_of_day()
-            .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .collect();
+    pub fn new(directory: &Path) -> Self {
         ResultPath {
-            path: PathBuf::from(format!("iosched-live-{stamp}.json")),
+            path: place::file(directory, "live", "json"),
             saved: 0,
             next: Instant::now() + EVERY,
             writer: None,
@@ -58,7 +55,7 @@ impl ResultPath {
         // This attempt tells what still fails.
         let _ = self.finish();
         let file = recorded.result(time_of_day())?;
-        write_whole(&self.path, &saved::to_json(&file)?)?;
+        place::write(&self.path, &saved::to_json(&file)?)?;
         self.saved = recorded.rounds();
         Ok(Some(Saved {
             path: self.path.clone(),
@@ -102,11 +99,6 @@ impl ResultPath {
 fn write(path: &Path, recorded: &Recorded) -> Result<Duration> {
     let started = Instant::now();
     let file = recorded.result(time_of_day())?;
-    write_whole(path, &saved::to_json(&file)?)?;
+    place::write(path, &saved::to_json(&file)?)?;
     Ok(started.elapsed())
-}
-
-/// RFC 3339.
-pub fn time_of_day() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }

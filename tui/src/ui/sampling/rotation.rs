@@ -17,9 +17,10 @@ use iosched_result::types::result::{Exclusion, Subject};
 
 use super::parts::{Parts, Place};
 use super::programs;
-use super::result_path::{ResultPath, time_of_day};
+use super::result_path::ResultPath;
 use super::sample::Rotating;
 use super::score::Score;
+use crate::ui::place::time_of_day;
 
 /// The user's choice.
 pub struct Chosen {
@@ -28,6 +29,8 @@ pub struct Chosen {
     pub reference: usize,
     pub seconds: u64,
     pub programs: Vec<programs::Chosen>,
+    /// Where its file is written to.
+    pub directory: PathBuf,
     /// The arm before the rotation, which is restored afterwards.
     pub before: Arm,
 }
@@ -87,7 +90,7 @@ impl TimedRotation {
             is_paused: false,
             parts: Parts::default(),
             programs: chosen.programs,
-            file: ResultPath::new(),
+            file: ResultPath::new(&chosen.directory),
             decision: None,
         }
     }

@@ -3,6 +3,7 @@
 mod flip;
 mod turns;
 
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,7 @@ pub(super) struct Work {
     rotation: Option<TimedRotation>,
     /// The metric that the user looks at.
     metric: String,
+    directory: PathBuf,
     /// None: no interval is kept.
     blocks: Option<Blocks>,
     /// Our switches since the last sample.
@@ -108,6 +110,7 @@ impl Work {
             next: Instant::now() + FIRST.min(setup.interval),
             rotation: None,
             metric: String::new(),
+            directory: setup.directory,
             blocks: setup.has_history.then(Blocks::default),
             flips: Vec::new(),
             rival: None,
@@ -315,6 +318,7 @@ impl Work {
                     reference,
                     seconds,
                     programs,
+                    directory: self.directory.clone(),
                     before,
                 };
                 let rotation = TimedRotation::new(device, design, self.reader.probe(device)?);

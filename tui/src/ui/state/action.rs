@@ -127,4 +127,6 @@ pub enum KeyCommand {
     Redraw,
     Suspend,
     Quit,
+    /// Without a question.
+    QuitNow,
 }

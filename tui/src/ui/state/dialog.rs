@@ -33,6 +33,19 @@ pub fn open_flip(model: &mut Model) {
     });
 }
 
+/// Asks while settings are changed or rounds are recorded.
+pub fn quit(model: &mut Model) -> Vec<Effect> {
+    let is_changed = model
+        .devices
+        .iter()
+        .any(|device| device.modified == Some(true));
+    if !is_changed && model.rotating.is_none() {
+        return vec![Effect::Quit];
+    }
+    model.dialog = Some(Dialog::Quit);
+    Vec::new()
+}
+
 pub fn rotation_is_running(model: &Model) -> String {
     let stops = model.keys.does(KeyCommand::Rotate, "stops it");
     format!("a rotation is running; {stops}")
@@ -122,7 +135,7 @@ fn obstacle(model: &Model, arms: &[String]) -> Option<String> {
 
 pub fn update(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
     let device = model.selected;
-    if command == KeyCommand::Quit {
+    if command == KeyCommand::QuitNow {
         return vec![Effect::Quit];
     }
     let Some(dialog) = &mut model.dialog else {
@@ -133,6 +146,7 @@ pub fn update(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
             model.table.filter.clear();
             model.dialog = None;
         }
+        (Dialog::Quit, KeyCommand::Open) => return vec![Effect::Quit],
         (Dialog::Flipped(_) | Dialog::Filter, KeyCommand::Open) | (_, KeyCommand::Back) => {
             model.dialog = None;
         }

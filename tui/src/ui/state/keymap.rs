@@ -120,7 +120,7 @@ impl Keymap {
     ) -> Option<KeyCommand> {
         if event.modifiers.contains(KeyModifiers::CONTROL) {
             return match event.code {
-                KeyCode::Char('c') => Some(KeyCommand::Quit),
+                KeyCode::Char('c') => Some(KeyCommand::QuitNow),
                 KeyCode::Char('l') => Some(KeyCommand::Redraw),
                 KeyCode::Char('z') => Some(KeyCommand::Suspend),
                 _ => None,
@@ -238,7 +238,7 @@ mod tests {
         let interrupt = KeyEvent::new(Char('c'), KeyModifiers::CONTROL);
         for is_dialog in [true, false] {
             let found = map.command(interrupt, Screen::Help, is_dialog, false);
-            assert_eq!(found, Some(KeyCommand::Quit));
+            assert_eq!(found, Some(KeyCommand::QuitNow));
         }
     }
 

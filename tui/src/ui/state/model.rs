@@ -1,6 +1,7 @@
 //! Everything that the screens show, owned. No clock, no I/O, no lock.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 
 use iosched_measure::history::buffer::{self, Buffer};
 use iosched_result::measured::snapshot::Quality;
@@ -62,6 +63,8 @@ pub struct Model {
     pub named_arms: Vec<String>,
     pub message: Option<String>,
     pub demo: Option<String>,
+    /// Where files are written to.
+    pub directory: PathBuf,
 }
 
 /// Whether the BPF programs are attached.
@@ -127,6 +130,8 @@ pub enum Dialog {
         row: usize,
     },
     Filter,
+    /// Whether to end, while something is changed or recorded.
+    Quit,
     /// The result of a switch.
     Flipped(Flip),
 }
@@ -247,6 +252,7 @@ impl Model {
             named_arms: Vec::new(),
             message: None,
             demo: None,
+            directory: PathBuf::new(),
         }
     }
 

@@ -44,7 +44,14 @@ pub fn take(model: &mut Model, report: SamplerReport) {
 
 /// The past of a disk of the same name is not this one's.
 fn add(model: &mut Model, place: usize, disk: Disk) {
-    model.message = Some(format!("{} was plugged in", disk.name));
+    // A disk of its name was there before; it may be another one.
+    let is_back = place < model.devices.len();
+    let what = if is_back {
+        "is there again"
+    } else {
+        "was plugged in"
+    };
+    model.message = Some(format!("{} {what}", disk.name));
     let device = DeviceModel {
         disk,
         is_new: true,

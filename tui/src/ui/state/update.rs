@@ -150,7 +150,8 @@ fn wanted_by(screen: Screen) -> Wanted {
 #[allow(clippy::too_many_lines)] // a table: one line per command
 fn perform(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
     match command {
-        KeyCommand::Quit => return vec![Effect::Quit],
+        KeyCommand::QuitNow => return vec![Effect::Quit],
+        KeyCommand::Quit => return dialog::quit(model),
         _ if model.devices.is_empty() => {}
         KeyCommand::Show(Screen::Help) if model.screen == Screen::Help => {
             model.screen = model.before_help;

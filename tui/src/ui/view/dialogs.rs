@@ -46,6 +46,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, dialog: &Dialog) {
         } => flip(model, arms, *row, *put_back),
         Dialog::Rotate { arms, row, seconds } => rotation(model, arms, *row, *seconds),
         Dialog::Whose { parts, row } => whose(parts, *row),
+        Dialog::Quit => quit(model),
         Dialog::Flipped(flip) => flipped(flip),
     };
     draw(frame, area, model, &question);
@@ -222,14 +223,18 @@ fn rotation<'a>(
             (1, " (Left, Right)".to_owned()),
             (2, format!(": one block of all takes about {} s", chosen * (seconds + 1))),
         ],
-        explanations: [
+        explanations: vec![
             "The schedulers take turns in random, balanced order while your load runs. I/Os across a switch, and those of \
-             the first moments after it, do not count.",
+             the first moments after it, do not count."
+                .to_owned(),
             "The present scheduler keeps its settings in its turns, and is restored with them at the end. Every other \
-             arm has the kernel's defaults and what --arm sets. On exit, everything is restored.",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+             arm has the kernel's defaults and what --arm sets. On exit, everything is restored."
+                .to_owned(),
+            format!(
+                "The rounds are saved every minute in {}; --directory names another place.",
+                model.directory.display()
+            ),
+        ],
         keys: &["Space selects", "Enter starts", "Esc cancels"],
     }
 }
@@ -251,6 +256,34 @@ fn whose<'a>(parts: &[(PartName, bool)], row: usize) -> DialogQuestion<'a> {
                 .to_owned(),
         ],
         keys: &["Space selects", "Enter shows them", "Esc cancels"],
+    }
+}
+
+fn quit<'a>(model: &Model) -> DialogQuestion<'a> {
+    let rotating = model.rotating.as_ref().map(|rotating| {
+        let name = &model.devices[rotating.device].disk.name;
+        format!(
+            "The rotation on {name} ends, and the scheduler and the settings from before it are restored. Its rounds are written \
+             to {}.",
+            model.directory.display()
+        )
+    });
+    let rotates = |index: usize| model.rotating.as_ref().is_some_and(|it| it.device == index);
+    let changed = model.devices.iter().enumerate();
+    let changed = changed.filter(|(index, it)| it.modified == Some(true) && !rotates(*index));
+    let changed = changed.map(|(_, device)| {
+        format!(
+            "The scheduler of {} and its settings are restored.",
+            device.disk.name
+        )
+    });
+    DialogQuestion {
+        title: "Quit".to_owned(),
+        list: Vec::new(),
+        row: 0,
+        setting: Vec::new(),
+        explanations: rotating.into_iter().chain(changed).collect(),
+        keys: &["Enter quits", "Esc goes on"],
     }
 }
 

@@ -167,8 +167,8 @@ fn table_columns(
     let columns = fields.iter().map(|field| {
         let is_sorted = field.sort == Some(model.table.sort);
         let mark = match (is_sorted, model.table.reversed) {
-            (true, false) => "v",
-            (true, true) => "^",
+            (true, false) => " v",
+            (true, true) => " ^",
             _ => "",
         };
         let heading = format!("{}{mark}", field.title);

@@ -457,6 +457,51 @@ fn a_flip_is_asked_for_and_a_rotation_begins_a_new_comparison() {
     assert!(seen.iter().all(|arm| arm.sums.seconds == 0.0));
 }
 
+/// Not by one key while something is changed or recorded; Ctrl-C, as a signal, asks nothing.
+#[test]
+fn to_quit_is_asked_for_where_something_ends_with_it() {
+    let mut quiet = on(Screen::Overview);
+    quiet.rotating = None;
+    quiet.devices[0].modified = None;
+    let quits = [Effect::Quit];
+    assert_eq!(
+        update(&mut quiet.clone(), Action::Do(KeyCommand::Quit)),
+        quits
+    );
+    let mut changed = quiet.clone();
+    changed.devices[0].modified = Some(true);
+    let rotating = on(Screen::Overview);
+    assert!(rotating.rotating.is_some());
+    for (mut model, told) in [
+        (changed, "and its settings are restored"),
+        (rotating, "Its rounds"),
+    ] {
+        assert_eq!(
+            update(&mut model.clone(), Action::Do(KeyCommand::QuitNow)),
+            quits
+        );
+        assert_eq!(update(&mut model, Action::Do(KeyCommand::Quit)), []);
+        let screen = drawn(&model, (80, 24)).backend().to_string();
+        assert!(
+            screen.contains(told) && screen.contains("Enter quits"),
+            "{screen}"
+        );
+        assert_eq!(
+            update(&mut model.clone(), Action::Do(KeyCommand::QuitNow)),
+            quits
+        );
+        assert_eq!(
+            update(&mut model.clone(), Action::Do(KeyCommand::Open)),
+            quits
+        );
+        assert_eq!(update(&mut model, Action::Do(KeyCommand::Back)), []);
+        assert!(model.dialog.is_none());
+    }
+    // What the user chose to keep ends with nothing.
+    quiet.devices[0].modified = Some(false);
+    assert_eq!(update(&mut quiet, Action::Do(KeyCommand::Quit)), quits);
+}
+
 #[test]
 fn the_settings_in_force_are_an_arm_of_their_own() {
     let choices = |model: &Model| -> Vec<(String, bool)> { model.arms_of_rotation() };

@@ -267,7 +267,7 @@ mod tests {
         for right in [
             " none  12  1800   221 us ~1.52 ms  few reference",
             " mq-dead…   9.05 ms  ▼42x slower [42x..42x]",
-            " IOPSv throughput  wait p50",
+            " IOPS v throughput  wait p50",
             " |10us  |100us",
             " reads 1800  7.37 MB/s",
         ] {
