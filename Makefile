@@ -8,7 +8,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 PREFIX ?= /usr/local
 BUILD = cargo build --release --workspace --locked
 
-.PHONY: all install demo demo-tui test simulate soak vmtest vmtest-build check fresh-machine-test bench lint fmt setup-build
+.PHONY: all install demo demo-tui test simulate soak vmtest fresh-machine-test bench lint fmt setup-build
 
 all: setup-build
 	$(BUILD)
@@ -59,13 +59,6 @@ soak:
 # `make demo` and `make test` on bare systems of their own; SUITES="bookworm noble" for some of them.
 fresh-machine-test:
 	@contrib/fresh-machine-test.sh $(SUITES)
-
-# Users build without the features that the dependencies of tests turn on. Beside tests: they lock the other directory.
-check:
-	cargo check --release --workspace --locked
-
-vmtest-build:
-	@vmtest/build --all
 
 bench:
 	@contrib/setup.sh build test bench

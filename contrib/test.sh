@@ -11,11 +11,12 @@ failed=0 skipped_groups=() durations=() unstable=()
 
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
 # longest first. All other root tests run after them.
-beside=(each_study experiment study interruption commands live fsync_study scratch_file kills faults terminal disks
-	fio_examples foreign partitions elsewhere own_metrics unjudged rights panics ci workload stuck switches privileges refusals preflight scheduler udev_rules)
-at_once=7
-# Its tests are independent of each other, and take longest.
-declare -A threads=([each_study]=2)
+beside=(experiment each_study interruption study tune live elsewhere own_metrics commands scratch_file stuck unjudged
+	workload fsync_study disks terminal udev_rules faults foreign kills fio_examples partitions rights panics ci
+	switches privileges refusals preflight scheduler)
+at_once=8
+# Their tests are independent of each other, and take longest.
+declare -A threads=([each_study]=2 [experiment]=2)
 # These leave the CPUs idle, and are late when others do not; the longest first.
 lanes=3
 # These write back and drop the caches of the whole machine, or let a loop device go and take it again, which others may
@@ -107,7 +108,8 @@ with_clang() {
 
 can_be_root=1
 # A background job of a shell without job control ignores SIGINT, and so would all programs that the tests start.
-root=(env --default-signal=HUP,INT,QUIT)
+own_signals=(env --default-signal=HUP,INT,QUIT)
+root=("${own_signals[@]}")
 if [[ $EUID -ne 0 ]]; then
 	if sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo true; }; then
 		target=$(rustc -vV | sed -n 's/^host: //p')
@@ -128,7 +130,7 @@ if [[ $can_be_root -eq 1 ]]; then
 	for clang in "${others[@]}"; do run "build with $clang" with_clang "$clang" --no-run; done
 fi
 
-run "tests without root" cargo test --workspace --locked --no-fail-fast -- --show-output
+run "tests without root" "${own_signals[@]}" cargo test --workspace --locked --no-fail-fast -- --show-output
 if [[ $can_be_root -eq 1 ]]; then
 	measuring=(stat traps truth postgres)
 	for file in tests/*.rs bpf/tests/*.rs tui/tests/*.rs; do

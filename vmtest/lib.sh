@@ -4,6 +4,9 @@
 repository=$(cd .. && pwd)
 target=${CARGO_TARGET_DIR:-$repository/target}
 work=$target/vmtest
+# The profile of Cargo.toml that tests are compiled with, and the directory of what it makes.
+compiled=release made=$target/release
+[[ ${SHIPPED:-} != built ]] || compiled=dev made=$target/debug
 cache=${VMTEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/iosched/kernels}
 
 rows() { grep -v '^#' "$1"; }
