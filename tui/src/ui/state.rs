@@ -10,6 +10,7 @@ mod dialog;
 pub mod heat;
 pub mod keymap;
 pub mod keys;
+pub mod load;
 pub mod model;
 pub mod past;
 pub mod reports;

@@ -15,6 +15,7 @@ use super::chosen::{Page, RowId};
 use super::compare::{Scope, Seen, ShownStage, Statistic, metric};
 use super::heat::HeatColumn;
 use super::keymap::Keymap;
+use super::load::Load;
 use super::past::{Fold, Frozen, Replay};
 use crate::ui::sampling::parts::PartName;
 use crate::ui::sampling::request::present_label;
@@ -57,7 +58,7 @@ pub struct Model {
     pub table: TableView,
     pub compare: CompareView,
     pub help_row: usize,
-    /// The row of the cursor on Disks.
+    /// The disk of the cursor on Disks, see [`super::load::order`].
     pub disk_row: usize,
     /// Labels of the arms from `--arm`, offered in place of the kernel's schedulers.
     pub named_arms: Vec<String>,
@@ -91,6 +92,7 @@ pub struct DeviceModel {
     pub modified: Option<bool>,
     /// The process whose page is open.
     pub page: Option<Page>,
+    pub load: Load,
 }
 
 /// One sample, reduced to what the pictures over time need.
@@ -105,6 +107,8 @@ pub struct Moment {
     pub is_settling: bool,
     pub column: Option<HeatColumn>,
     pub jain_device_time: Option<f64>,
+    /// Of the time, with an I/O in flight.
+    pub busy_share: f64,
     /// Up to here, see [`DeviceModel`].
     pub quality: Quality,
     pub ios: u64,

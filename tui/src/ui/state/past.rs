@@ -261,6 +261,7 @@ fn at(
         ios,
         modified: device.modified,
         page: device.page.as_ref().map(|page| Page::new(page.id.clone())),
+        load: device.load,
     };
     if let Some(measured) = then.and_then(|then| then.measured.as_deref()) {
         past.turn_page(measured, seconds);

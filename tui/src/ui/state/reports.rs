@@ -103,6 +103,7 @@ fn keep(model: &mut Model, sample: Box<Sample>, blocks: Vec<Block>) {
         let is_flip = device.history.back().is_some_and(|before| {
             before.scheduler != scheduler || (is_settling && !before.is_settling)
         }) || now.side == Side::Disturbed;
+        device.load.add(now.counters.busy_share, sample.seconds);
         let measured = now.measured.as_deref();
         if let Some(measured) = measured {
             let is_rotating = rotating == Some(index);
@@ -126,6 +127,7 @@ fn keep(model: &mut Model, sample: Box<Sample>, blocks: Vec<Block>) {
             is_flip,
             is_settling,
             column: measured.map(|measured| HeatColumn::of(&measured.stages)),
+            busy_share: now.counters.busy_share,
             jain_device_time: fairness.and_then(|fairness| fairness.jain_device_time),
             quality: device.quality,
             ios: device.ios,

@@ -5,7 +5,7 @@ use super::compare::{Scope, Seen, ShownStage, Statistic};
 use super::keys::KEYS;
 use super::model::{Dialog, INTERVALS, Model, Sort};
 use super::words::WORDS;
-use super::{dialog, past, reports};
+use super::{dialog, load, past, reports};
 use crate::ui::sampling::request::{Request, Wanted};
 
 /// Carried out by the runtime.
@@ -332,8 +332,9 @@ fn step(model: &mut Model, to: impl Fn(usize, usize) -> usize) {
         Screen::Help => (model.help_row, KEYS.len() + WORDS.len()),
         Screen::Compare => (model.compare.row, model.device().seen.arms.len()),
         Screen::Disks => {
-            let newcomers = model.sample().map_or(0, |sample| sample.newcomers.len());
-            (model.disk_row, model.devices.len() + newcomers)
+            let disks = load::order(model);
+            let row = disks.iter().position(|disk| *disk == model.disk_row);
+            (row.unwrap_or(0), disks.len())
         }
         _ => {
             let rows = model.processes();
@@ -346,7 +347,7 @@ fn step(model: &mut Model, to: impl Fn(usize, usize) -> usize) {
     match model.screen {
         Screen::Help => model.help_row = row,
         Screen::Compare => model.compare.row = row,
-        Screen::Disks => model.disk_row = row,
+        Screen::Disks => model.disk_row = load::order(model)[row],
         _ => model.choose(row),
     }
 }

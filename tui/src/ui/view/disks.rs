@@ -1,11 +1,11 @@
 //! ```text
-//! 3 disks; Enter shows one
-//! DISK     SCHEDULER    busy      IOPS  reads     writes    in flight  read   write   wait p99
-//! nvme0n1  none         73 %      51k   200 MB/s  1.2 MB/s  31         221 us  80 us  1.2 ms   changed
+//! 3 disks: 51k IOPS, reads 200 MB/s, writes 1.2 MB/s; Enter shows one
+//! DISK     SCHEDULER    busy      IOPS  reads     writes    depth  read   write   wait p99  last 20 s
+//! nvme0n1  none         73 %      51k   200 MB/s  1.2 MB/s  31     221 us  80 us  1.2 ms    ▂▃▆▇▇▇▇  changed
 //! ```
-//! When columns are scarce, the wait's p99 is dropped first, then the mean latencies, in flight, and the throughput of
-//! reads and writes. A disk that was plugged in has the kernel's counters alone if
-//! the BPF programs have no room for it.
+//! The busiest are first. When columns are scarce, the picture of the last intervals is dropped first, then the wait's p99, the
+//! mean latencies, the depth, and the throughput of reads and writes. A disk that was plugged in has the kernel's counters
+//! alone if the BPF programs have no room for it.
 
 use std::ops::Range;
 
@@ -16,20 +16,28 @@ use ratatui::style::Style;
 
 use super::parts::{self, Part, stack};
 use super::table::{self, Column};
-use super::{few, fit, line, scroll};
+use super::{few, fit, line, scroll, strip};
 use crate::ui::sampling::sample::{Counters, DeviceSample, Newcomer};
 use crate::ui::state::action::{KeyCommand, Target};
 use crate::ui::state::compare::{Scope, ShownStage};
+use crate::ui::state::load;
 use crate::ui::state::model::{DeviceModel, Model};
 
 /// The width of a name: at least, and at most.
 const NAME: (u16, u16) = (8, 32);
 
+/// So many intervals are in the picture of a disk's load.
+const LATELY: usize = 20;
+
 /// One row; the numbers are absent until the first interval.
 struct DiskRow<'a> {
     name: &'a str,
     scheduler: &'a str,
+    /// The index that [`load::order`] knows it by.
+    index: usize,
     counters: Option<&'a Counters>,
+    /// How busy it was in the last intervals.
+    lately: String,
     /// The mean latency of reads, and that of writes.
     mean_ns: [Option<f64>; 2],
     wait_p99: String,
@@ -41,22 +49,36 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let rows = rows(model);
     let [head, below] = split(inner);
     let disks = if rows.len() == 1 { "disk" } else { "disks" };
+    let counters = rows.iter().filter_map(|row| row.counters);
+    let all = totals(counters);
     let title = [
         (0, format!("{} {disks}", count(rows.len() as f64))),
         (
             1,
-            format!("; {}", model.keys.does(KeyCommand::Open, "shows one")),
+            format!(": {} IOPS", count(all.reads_per_s + all.writes_per_s)),
+        ),
+        (
+            2,
+            format!(
+                ", reads {}, writes {}",
+                throughput(all.read_bytes_per_s),
+                throughput(all.write_bytes_per_s)
+            ),
         ),
         (
             3,
-            "; busy: share of the time with an I/O in flight".to_owned(),
+            format!("; {}", model.keys.does(KeyCommand::Open, "shows one")),
+        ),
+        (
+            4,
+            "; busy: share of the time with an I/O in flight, depth: their mean number".to_owned(),
         ),
     ];
     let title = fit::plain_line(title, inner.width).style(model.palette.faint());
     line(frame, head, 0, title);
-    let chosen = model.disk_row.min(rows.len().saturating_sub(1));
+    let chosen = chosen(&rows, model);
     let shown = shown(below, chosen, rows.len());
-    let columns = columns(&rows[shown.clone()]);
+    let columns = columns(&rows[shown.clone()], model.interval_s());
     let row_style = |row: usize| {
         if chosen == shown.start + row {
             model.palette.chosen()
@@ -67,6 +89,22 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let faint = model.palette.faint();
     table::render(frame.buffer_mut(), below, &columns, faint, row_style);
     scroll::bar(frame, table::body(below), model.palette, shown, rows.len());
+}
+
+/// The row of the cursor.
+fn chosen(rows: &[DiskRow<'_>], model: &Model) -> usize {
+    let row = rows.iter().position(|row| row.index == model.disk_row);
+    row.unwrap_or(rows.len().saturating_sub(1))
+}
+
+fn totals<'a>(counters: impl Iterator<Item = &'a Counters>) -> Counters {
+    counters.fold(Counters::default(), |all, one| Counters {
+        reads_per_s: all.reads_per_s + one.reads_per_s,
+        writes_per_s: all.writes_per_s + one.writes_per_s,
+        read_bytes_per_s: all.read_bytes_per_s + one.read_bytes_per_s,
+        write_bytes_per_s: all.write_bytes_per_s + one.write_bytes_per_s,
+        ..all
+    })
 }
 
 /// The title and the table.
@@ -81,26 +119,33 @@ fn shown(below: Rect, chosen: usize, rows: usize) -> Range<usize> {
 /// The target at this place of the screen.
 pub fn target(area: Rect, model: &Model, at: Position) -> Option<Target> {
     let [_, below] = split(area.inner(Margin::new(1, 0)));
-    let rows = rows(model).len();
-    let shown = shown(below, model.disk_row.min(rows.saturating_sub(1)), rows);
+    let rows = rows(model);
+    let shown = shown(below, chosen(&rows, model), rows.len());
     let row = (at.y.checked_sub(below.y)?).checked_sub(1)?;
     let row = shown.start + usize::from(row);
-    (below.contains(at) && shown.contains(&row)).then_some(Target::Row(row))
+    (below.contains(at) && shown.contains(&row)).then(|| Target::Row(rows[row].index))
 }
 
 fn rows(model: &Model) -> Vec<DiskRow<'_>> {
-    let devices = model.shown_devices().iter().enumerate();
+    let devices = model.shown_devices();
     let sample = model.sample();
-    let known = devices.map(|(index, device)| {
-        let now = sample.and_then(|sample| sample.devices.get(index));
-        of_device(device, now, model.devices[index].modified)
-    });
-    let newcomers = sample.iter().flat_map(|sample| &sample.newcomers);
-    known.chain(newcomers.map(of_newcomer)).collect()
+    let row = |index: usize| match devices.get(index) {
+        Some(device) => {
+            let now = sample.and_then(|sample| sample.devices.get(index));
+            // Of now, also if the screen is frozen.
+            let modified = model.devices[index].modified;
+            Some(of_device(index, device, now, modified))
+        }
+        None => {
+            let newcomers = &sample?.newcomers;
+            Some(of_newcomer(index, newcomers.get(index - devices.len())?))
+        }
+    };
+    load::order(model).into_iter().filter_map(row).collect()
 }
 
-/// `modified`: of now, also if the screen is frozen.
 fn of_device<'a>(
+    index: usize,
     device: &'a DeviceModel,
     now: Option<&'a DeviceSample>,
     modified: Option<bool>,
@@ -119,7 +164,13 @@ fn of_device<'a>(
         }),
         None => counters.map_or([None; 2], known_means_ns),
     };
+    let shares = device.history.iter().rev().take(LATELY);
+    let heights: Vec<&str> = shares.map(|it| strip::height(it.busy_share)).collect();
+    let lately: String = heights.into_iter().rev().collect();
     DiskRow {
+        index,
+        // The last interval is at the right end.
+        lately: format!("{lately:>LATELY$}"),
         name: &device.disk.name,
         scheduler: match (now, queue) {
             (None, _) => "...",
@@ -144,8 +195,10 @@ pub fn known_means_ns(counters: &Counters) -> [Option<f64>; 2] {
     [counters.read_mean_ns, counters.write_mean_ns].map(|mean| mean.filter(|ns| *ns > 0.0))
 }
 
-fn of_newcomer(newcomer: &Newcomer) -> DiskRow<'_> {
+fn of_newcomer(index: usize, newcomer: &Newcomer) -> DiskRow<'_> {
     DiskRow {
+        index,
+        lately: String::new(),
         name: &newcomer.name,
         scheduler: &newcomer.scheduler,
         counters: Some(&newcomer.counters),
@@ -155,7 +208,19 @@ fn of_newcomer(newcomer: &Newcomer) -> DiskRow<'_> {
     }
 }
 
-fn columns<'a>(rows: &[DiskRow<'_>]) -> Vec<Column<'a>> {
+/// The mean number of reads and writes at the disk, by Little's law: what iostat calls aqu-sz.
+pub fn depth(counters: &Counters) -> f64 {
+    let of = |rate: f64, mean: Option<f64>| rate * mean.unwrap_or(0.0) / 1e9;
+    of(counters.reads_per_s, counters.read_mean_ns)
+        + of(counters.writes_per_s, counters.write_mean_ns)
+}
+
+/// `last 20 s`
+fn heading_of(interval_s: f64) -> String {
+    format!("last {:.0} s", LATELY as f64 * interval_s)
+}
+
+fn columns<'a>(rows: &[DiskRow<'_>], interval_s: f64) -> Vec<Column<'a>> {
     let number = |heading: &str, level, width, cell: fn(&Counters) -> String| {
         let cells = rows
             .iter()
@@ -172,10 +237,12 @@ fn columns<'a>(rows: &[DiskRow<'_>]) -> Vec<Column<'a>> {
         }),
         number("reads", 1, 9, |now| throughput(now.read_bytes_per_s)),
         number("writes", 1, 9, |now| throughput(now.write_bytes_per_s)),
-        number("in flight", 2, 9, |now| count(now.in_flight as f64)),
+        number("depth", 2, 6, |now| count(depth(now))),
         Column::number("read mean", 3.., 9).of(names(|row| time(row.mean_ns[0]))),
         Column::number("write mean", 3.., 10).of(names(|row| time(row.mean_ns[1]))),
         Column::number("wait p99", 4.., 9).of(names(|row| row.wait_p99.clone())),
+        Column::words(heading_of(interval_s), 5.., LATELY as u16)
+            .of(names(|row| row.lately.clone())),
         Column::words("", 1.., 7).of(names(|row| row.note.clone())),
     ]
 }

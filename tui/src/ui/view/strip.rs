@@ -15,6 +15,11 @@ const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇"
 pub const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
+/// One block for a share from 0 to 1; what is not 0 is visible.
+pub fn height(share: f64) -> &'static str {
+    EIGHTHS[(share * 8.0).ceil().clamp(0.0, 8.0) as usize]
+}
+
 /// Draws the blocks; `highest` is the share that fills the height. Every non-empty column is visible.
 pub fn blocks(buffer: &mut Buffer, area: Rect, shares: &[f64], highest: f64, style: Style) {
     if area.height == 0 {

@@ -613,6 +613,35 @@ fn unless_one_is_named_the_busiest_disk_is_shown() {
     assert_eq!(data::two_disks(2).selected, 0);
 }
 
+#[test]
+fn the_busiest_disk_is_first_and_the_cursor_stays_on_its_disk() {
+    let mut model = data::two_disks(1);
+    model.screen = Screen::Disks;
+    model.devices[1].disk.name = "sdb".to_owned();
+    check("disks", &model);
+    let disks = |model: &Model| {
+        let text = drawn(model, SIZES[1]).backend().to_string();
+        let (_, text) = text.split_once("DISK").expect("a heading");
+        let [sdb, other] = ["sdb ", &*model.devices[0].disk.name].map(|name| text.find(name));
+        sdb.expect("a row") < other.expect("a row")
+    };
+    assert!(
+        disks(&model),
+        "it was busier most of the time, not in the last interval"
+    );
+    assert_eq!(model.disk_row, 1);
+    update(&mut model, Action::Do(KeyCommand::Down));
+    assert_eq!(model.disk_row, 0);
+    for _ in 0..30 {
+        model.devices[0].load.add(1.0, 1.0);
+        model.devices[1].load.add(0.0, 1.0);
+    }
+    assert!(!disks(&model));
+    assert_eq!(model.disk_row, 0);
+    update(&mut model, Action::Do(KeyCommand::Down));
+    assert_eq!(model.disk_row, 1);
+}
+
 fn commands() -> impl Strategy<Value = Vec<KeyCommand>> {
     let all: Vec<KeyCommand> = crate::ui::state::keys::KEYS
         .iter()

@@ -8,7 +8,7 @@ use iosched_result::statistics::verdict::Reason;
 use iosched_result::why::WhyOwner;
 
 use crate::ui::sampling::parts::PartSums;
-use crate::ui::sampling::sample::{DeviceSample, Measured};
+use crate::ui::sampling::sample::{Counters, DeviceSample, Measured};
 use crate::ui::sampling::score::Score;
 use crate::ui::state::axis::Axis;
 use crate::ui::state::compare::{Scope, ShownStage};
@@ -148,6 +148,23 @@ impl Numbers {
         for device in model.last.iter().flat_map(|last| &last.devices) {
             self.of_sample(device);
         }
+        self.of_disks(model);
+    }
+
+    /// The totals of all disks, and the length of the pictures beside them.
+    fn of_disks(&mut self, model: &Model) {
+        let known = model.last.iter().flat_map(|last| &last.devices);
+        let there = known.filter(|device| device.queue.is_some());
+        let newcomers = model.last.iter().flat_map(|last| &last.newcomers);
+        let all: Vec<_> = (there.map(|it| &it.counters))
+            .chain(newcomers.map(|it| &it.counters))
+            .collect();
+        let sum = |of: fn(&Counters) -> f64| all.iter().map(|it| of(it)).sum::<f64>();
+        self.value(sum(|c| c.reads_per_s + c.writes_per_s));
+        self.value(sum(|c| c.read_bytes_per_s));
+        self.value(sum(|c| c.write_bytes_per_s));
+        self.whole(all.len() as u64);
+        self.text(&format!("{:.0} s", 20.0 * model.interval_s()));
     }
 
     fn of_sample(&mut self, device: &DeviceSample) {
@@ -160,7 +177,10 @@ impl Numbers {
             c.write_bytes_per_s,
         ];
         let iops = c.reads_per_s + c.writes_per_s;
-        for value in means.chain(rates).chain([c.busy_share, iops]) {
+        let mean_s = |mean: Option<f64>| mean.unwrap_or(0.0) / 1e9;
+        let depth =
+            c.reads_per_s * mean_s(c.read_mean_ns) + c.writes_per_s * mean_s(c.write_mean_ns);
+        for value in means.chain(rates).chain([c.busy_share, iops, depth]) {
             self.value(value);
         }
         self.whole(c.in_flight);
