@@ -1,6 +1,6 @@
 //! ```text
 //! 3 disks: 51k IOPS, reads 200 MB/s, writes 1.2 MB/s; Enter shows one
-//! DISK     SCHEDULER    busy      IOPS  reads     writes    depth  read   write   wait p99  last 20 s
+//! DISK     SCHEDULER    busy      IOPS  reads     writes    depth  read   write   wait p99  last 16 s
 //! nvme0n1  none         73 %      51k   200 MB/s  1.2 MB/s  31     221 us  80 us  1.2 ms    ▂▃▆▇▇▇▇  changed
 //! ```
 //! The busiest are first. When columns are scarce, the picture of the last intervals is dropped first, then the wait's p99, the
@@ -27,7 +27,7 @@ use crate::ui::state::model::{DeviceModel, Model};
 const NAME: (u16, u16) = (8, 32);
 
 /// So many intervals are in the picture of a disk's load.
-const LATELY: usize = 20;
+const LATELY: usize = 16;
 
 /// One row; the numbers are absent until the first interval.
 struct DiskRow<'a> {
@@ -215,7 +215,7 @@ pub fn depth(counters: &Counters) -> f64 {
         + of(counters.writes_per_s, counters.write_mean_ns)
 }
 
-/// `last 20 s`
+/// `last 16 s`
 fn heading_of(interval_s: f64) -> String {
     format!("last {:.0} s", LATELY as f64 * interval_s)
 }

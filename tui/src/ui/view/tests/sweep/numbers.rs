@@ -164,7 +164,7 @@ impl Numbers {
         self.value(sum(|c| c.read_bytes_per_s));
         self.value(sum(|c| c.write_bytes_per_s));
         self.whole(all.len() as u64);
-        self.text(&format!("{:.0} s", 20.0 * model.interval_s()));
+        self.text(&format!("{:.0} s", 16.0 * model.interval_s()));
     }
 
     fn of_sample(&mut self, device: &DeviceSample) {
