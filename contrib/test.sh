@@ -11,7 +11,7 @@ failed=0 skipped_groups=() durations=() unstable=()
 
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
 # longest first. All other root tests run after them.
-beside=(experiment each_study interruption study tune live elsewhere own_metrics commands scratch_file stuck unjudged
+beside=(experiment each_study interruption study tune elsewhere own_metrics commands scratch_file stuck unjudged
 	workload fsync_study disks terminal udev_rules faults foreign kills fio_examples partitions rights panics ci
 	switches privileges refusals preflight scheduler)
 at_once=8
@@ -132,7 +132,7 @@ fi
 
 run "tests without root" "${own_signals[@]}" cargo test --workspace --locked --no-fail-fast -- --show-output
 if [[ $can_be_root -eq 1 ]]; then
-	measuring=(stat traps truth postgres)
+	measuring=(live stat traps truth postgres)
 	for file in tests/*.rs bpf/tests/*.rs tui/tests/*.rs; do
 		name=$(basename "$file" .rs)
 		if ! grep -q 'ignore = "root"' -r "$file" "${file%.rs}" 2>/dev/null; then continue; fi

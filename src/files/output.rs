@@ -40,6 +40,19 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     write(path, bytes, None, true)
 }
 
+/// Writes a file as [`write_whole`] does, in a directory that is made if it is not there.
+pub fn write_whole_in(path: &Path, bytes: &[u8]) -> Result<()> {
+    make_directory_of(path)?;
+    write_whole(path, bytes)
+}
+
+/// Makes the directory of a file, and those above it, if they are not there.
+pub fn make_directory_of(path: &Path) -> Result<()> {
+    let directory = directory_of(path);
+    fs::create_dir_all(directory)
+        .with_context(|| format!("making the directory {}", directory.display()))
+}
+
 /// The same for a file that must not exist yet.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
     write(path, bytes, None, false)

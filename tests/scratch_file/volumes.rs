@@ -78,7 +78,8 @@ fn all_devices_of_a_btrfs_are_written_and_switched() {
         ensure_switched(round, 4);
         let share = share_on_the_device(round, "write", 1);
         assert!(
-            (1.5..3.0).contains(&share),
+            // A part may be written after the round.
+            (1.2..3.0).contains(&share),
             "raid10 writes each byte twice: {share}"
         );
     }

@@ -15,6 +15,7 @@ mod terminal;
 pub mod view;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -61,8 +62,8 @@ impl Event {
 const SIGHUP: i32 = 1;
 /// How long the answer to a key is shown.
 const TOLD: Duration = Duration::from_secs(20);
-/// How long the rest of pasted text may take to come.
-const REST_OF_PASTE: Duration = Duration::from_millis(30);
+/// Two keys of pasted text are not further apart.
+const PASTED: Duration = Duration::from_millis(30);
 /// How often signals are checked.
 const SIGNAL_POLL: Duration = Duration::from_millis(100);
 
@@ -137,6 +138,9 @@ pub fn run(arguments: &Watch) -> Result<()> {
         run_loop(&mut model, &mut screen, Some(&sampler), &inbox)
     });
     drop(screen);
+    for text in &model.written {
+        say(text);
+    }
     let put_back = say_what_was_put_back(sampler.end());
     drop(demo);
     outcome.and(put_back)
@@ -182,6 +186,7 @@ fn run_loop(
 ) -> Result<()> {
     let mut played = Instant::now();
     let mut expires: Option<Instant> = None;
+    let mut last_key: Option<Instant> = None;
     loop {
         interrupt::check()?;
         let first = match inbox.recv_timeout(SIGNAL_POLL) {
@@ -207,7 +212,8 @@ fn run_loop(
             continue;
         }
         // All waiting events, then one update of the screen.
-        let (waiting, is_burst) = all_waiting(first, inbox, model, screen.size()?);
+        let (waiting, is_pasted) =
+            all_waiting(first, inbox, &mut last_key, (model, screen.size()?));
         for event in waiting {
             // The answer to a key expires. A message from meanwhile stays until somebody is there.
             let (is_answer, before) = (matches!(event, Event::Input(_)), model.message.clone());
@@ -217,8 +223,8 @@ fn run_loop(
                 Event::Report(report) => vec![Action::Report(report)],
             };
             for action in actions {
-                if is_burst && input::is_grave(&action) {
-                    let text = "many keys came at once, as pasted text does: none of them quits or switches";
+                if is_pasted && input::is_grave(&action, model) {
+                    let text = "keys came at once, as pasted text does: none of them quits, switches or clears";
                     update(model, Action::Say(text.to_owned()));
                     continue;
                 }
@@ -236,24 +242,47 @@ fn run_loop(
     }
 }
 
-/// The events that wait, and whether their keys are pasted text.
+/// The events that wait, and whether a key among them is part of text that a terminal pastes without saying so: others came
+/// right before it, or come right after it. Nobody types that fast.
 fn all_waiting(
     first: Option<Event>,
     inbox: &Receiver<Event>,
-    model: &Model,
-    size: Size,
+    last_key: &mut Option<Instant>,
+    (model, size): (&Model, Size),
 ) -> (Vec<Event>, bool) {
     let mut waiting: Vec<Event> = first.into_iter().chain(inbox.try_iter()).collect();
-    let inputs = waiting.iter().filter_map(Event::input);
-    let mut actions = inputs.flat_map(|input| input::actions(input, model, size));
-    if !actions.any(|action| input::is_grave(&action)) {
+    let inputs = || waiting.iter().filter_map(Event::input);
+    let keys = input::keys(inputs());
+    if keys == 0 {
         return (waiting, false);
     }
-    // The rest of a paste comes at once.
-    std::thread::sleep(REST_OF_PASTE);
+    let came_after = last_key.replace(Instant::now());
+    let mut actions = inputs().flat_map(|input| input::actions(input, model, size));
+    // Where several came at once, one may open the dialog that the next one confirms.
+    if keys == 1 && !actions.any(|action| input::is_grave(&action, model)) {
+        return (waiting, false);
+    }
+    std::thread::sleep(PASTED);
     waiting.extend(inbox.try_iter());
-    let is_burst = input::is_burst(waiting.iter().filter_map(Event::input));
-    (waiting, is_burst)
+    let is_alone = input::keys(waiting.iter().filter_map(Event::input)) == 1;
+    let is_pasted = !is_alone || came_after.is_some_and(|at| at.elapsed() < 2 * PASTED);
+    if is_pasted {
+        *last_key = Some(Instant::now());
+    }
+    (waiting, is_pasted)
+}
+
+/// Now, and once more at the end: a narrow screen may cut it.
+fn tell_written(model: &mut Model, outcome: Result<PathBuf>) {
+    let text = match outcome {
+        Ok(path) => {
+            let text = format!("written: {}", path.display());
+            model.written.push(text.clone());
+            text
+        }
+        Err(error) => format!("{error:#}"),
+    };
+    update(model, Action::Say(text));
 }
 
 /// Returns false to quit.
@@ -272,19 +301,10 @@ fn perform(
                 update(model, Action::Say(text.to_owned()));
             }
         }
-        Effect::ExportProcesses => {
-            let text = match export::processes(model) {
-                Ok(path) => format!("written: {}", path.display()),
-                Err(error) => format!("{error:#}"),
-            };
-            update(model, Action::Say(text));
-        }
+        Effect::ExportProcesses => tell_written(model, export::processes(model)),
         Effect::SavePicture => {
-            let text = match screen.size().and_then(|size| saved::picture(model, size)) {
-                Ok(path) => format!("written: {}", path.display()),
-                Err(error) => format!("{error:#}"),
-            };
-            update(model, Action::Say(text));
+            let outcome = screen.size().and_then(|size| saved::picture(model, size));
+            tell_written(model, outcome);
         }
         Effect::Copy => {
             let text = saved::text(model, screen.size()?)?;
@@ -293,13 +313,7 @@ fn perform(
                 "the screen's text is in the clipboard, if the terminal allows that (OSC 52)";
             update(model, Action::Say(text.to_owned()));
         }
-        Effect::WriteHistory => {
-            let text = match history::write_held(model) {
-                Ok(path) => format!("written: `iosched replay {}` shows it", path.display()),
-                Err(error) => format!("{error:#}"),
-            };
-            update(model, Action::Say(text));
-        }
+        Effect::WriteHistory => tell_written(model, history::write_held(model)),
         Effect::Ask(request) => {
             let is_taken = sampler.is_none_or(|sampler| sampler.request(request));
             anyhow::ensure!(is_taken, "the sampling thread has ended");

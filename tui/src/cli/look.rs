@@ -11,7 +11,7 @@ pub struct Look {
     #[arg(long)]
     pub no_mouse: bool,
     /// Where rounds, intervals, tables and pictures are written to [default: what the configuration says, or
-    /// $XDG_STATE_HOME/iosched, or ~/.local/state/iosched]
+    /// $XDG_STATE_HOME/iosched, or ~/.local/state/iosched, or the working directory if that cannot be written to]
     #[arg(long, value_name = "DIRECTORY")]
     pub directory: Option<PathBuf>,
     #[command(flatten)]

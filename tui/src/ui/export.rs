@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
+use iosched_files::output::write_whole_in;
 use iosched_result::report::escape;
 use iosched_result::stat::LiveProcess;
 
@@ -34,7 +35,7 @@ pub fn processes(model: &Model) -> Result<PathBuf> {
     let rows = model.processes();
     ensure!(!rows.is_empty(), "there is no process to export");
     let path = place::file(&model.directory, "processes", "csv");
-    place::write(&path, &csv(rows.iter().map(|(_, process)| *process))?)?;
+    write_whole_in(&path, &csv(rows.iter().map(|(_, process)| *process))?)?;
     Ok(path)
 }
 

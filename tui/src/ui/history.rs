@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+use iosched_files::output;
 use iosched_measure::history::buffer::Buffer;
 use iosched_measure::history::file::{self, Disk, Head};
 
@@ -14,7 +15,7 @@ use super::state::past;
 pub fn write_held(model: &Model) -> Result<PathBuf> {
     ensure!(!model.kept.is_empty(), past::nothing_held(model));
     let path = place::file(&model.directory, "history", "jsonl.gz");
-    place::make_for(&path)?;
+    output::make_directory_of(&path)?;
     let disks = model.devices.iter().map(|device| device.disk.clone());
     write(&path, disks.collect(), &model.notes, &model.kept)?;
     Ok(path)

@@ -12,8 +12,6 @@ use super::view;
 
 /// Rows that one step of the wheel moves.
 const WHEEL: usize = 3;
-/// Nobody types more keys than that between two updates of the screen.
-const TYPED: usize = 8;
 
 pub fn actions(input: &Event, model: &Model, size: Size) -> Vec<Action> {
     match input {
@@ -27,20 +25,28 @@ pub fn actions(input: &Event, model: &Model, size: Size) -> Vec<Action> {
     }
 }
 
-/// Whether so many keys came at once that they are text that a terminal pasted without saying so.
-pub fn is_burst<'a>(inputs: impl Iterator<Item = &'a Event>) -> bool {
+/// How many of these are keys.
+pub fn keys<'a>(inputs: impl Iterator<Item = &'a Event>) -> usize {
     let keys = inputs.filter(|input| matches!(input, Event::Key(key) if is_pressed(key)));
-    keys.count() > TYPED
+    keys.count()
 }
 
 fn is_pressed(key: &KeyEvent) -> bool {
     key.kind != KeyEventKind::Release
 }
 
-/// Whether a key asks for what pasted text must not do.
-pub fn is_grave(action: &Action) -> bool {
-    use KeyCommand::{Flip, Quit, Rotate};
-    matches!(action, Action::Do(Quit | Flip | Rotate))
+/// Whether a key does what pasted text must not do: that key comes alone.
+pub fn is_grave(action: &Action, model: &Model) -> bool {
+    use KeyCommand::{Clear, Flip, Open, PauseRotation, Quit, Rotate};
+    let asks = matches!(
+        model.dialog,
+        Some(Dialog::Flip { .. } | Dialog::Rotate { .. } | Dialog::Quit)
+    );
+    match action {
+        Action::Do(Quit | Flip | Rotate | PauseRotation | Clear) => true,
+        Action::Do(Open) => asks,
+        _ => false,
+    }
 }
 
 fn of_key(key: KeyEvent, model: &Model, size: Size) -> Option<Action> {
@@ -102,20 +108,5 @@ fn of_mouse(mouse: MouseEvent, model: &Model, size: Size) -> Vec<Action> {
             target.map(Action::Point).into_iter().collect()
         }
         _ => Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pasted_text_is_a_burst_and_typed_keys_are_none() {
-        let key = |letter| Event::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
-        let typed: Vec<Event> = "fj".chars().map(key).collect();
-        let pasted: Vec<Event> = "quit now, please".chars().map(key).collect();
-        let resized = vec![Event::Resize(80, 24); 50];
-        assert!(!is_burst(typed.iter().chain(&resized)));
-        assert!(is_burst(pasted.iter().chain(&resized)));
     }
 }

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use iosched_files::output::write_whole;
 use iosched_files::way;
 use iosched_result::failure::Failure;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
-/// `named`: by the user. Else the place of the XDG Base Directory Specification; where there is none, or another user could
-/// give its path another meaning, the working directory.
+/// `named`: by the user. Else the place of the XDG Base Directory Specification; where there is none, or it cannot be written
+/// to, or another user could give its path another meaning, the working directory.
 pub fn directory(named: Option<PathBuf>) -> Result<PathBuf> {
     if let Some(named) = named {
         let name = named.display();
@@ -19,14 +20,28 @@ pub fn directory(named: Option<PathBuf>) -> Result<PathBuf> {
                 "name a directory with --directory, or in the configuration",
             ));
         }
-        return std::path::absolute(&named).with_context(|| format!("finding {name}"));
+        let path = std::path::absolute(&named).with_context(|| format!("finding {name}"))?;
+        return match write_error(&path) {
+            None => Ok(path),
+            Some(error) => Err(Failure::usage(
+                format!("{name} cannot be written to: {error}"),
+                "name another directory with --directory, or in the configuration",
+            )),
+        };
     }
     let usual = usual(|name| std::env::var(name).ok());
     let usual = usual.filter(|path| matches!(way::doubt(path), Ok(None)));
+    let usual = usual.filter(|path| write_error(path).is_none());
     match usual {
         Some(path) => Ok(path),
         None => std::env::current_dir().context("finding the working directory"),
     }
+}
+
+/// Why nothing can be written there, or made where a part of the path is missing.
+fn write_error(path: &Path) -> Option<Errno> {
+    let there = path.ancestors().find(|part| part.exists())?;
+    access(there, Access::WRITE_OK | Access::EXEC_OK).err()
 }
 
 fn usual(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
@@ -48,19 +63,6 @@ pub fn file(directory: &Path, what: &str, ending: &str) -> PathBuf {
         .filter(char::is_ascii_alphanumeric)
         .collect();
     directory.join(format!("iosched-{what}-{stamp}.{ending}"))
-}
-
-/// Makes the directory of a file, if it is not there.
-pub fn make_for(file: &Path) -> Result<()> {
-    let directory = file.parent().context("the path has no directory")?;
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("making the directory {}", directory.display()))
-}
-
-/// Writes a file completely or not at all, in a directory that is made for it.
-pub fn write(file: &Path, bytes: &[u8]) -> Result<()> {
-    make_for(file)?;
-    write_whole(file, bytes)
 }
 
 /// RFC 3339.
@@ -99,5 +101,11 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = directory(Some(file.path().to_owned())).unwrap_err();
         assert!(error.to_string().contains("is no directory"), "{error}");
+        // Where nobody can write, also root cannot.
+        let error = directory(Some("/proc/1/none/at/all".into())).unwrap_err();
+        assert!(
+            error.to_string().contains("cannot be written to"),
+            "{error}"
+        );
     }
 }

@@ -37,7 +37,12 @@ pub fn run(arguments: &cli::Replay) -> Result<()> {
     let mut screen = TerminalScreen::open(has_mouse)?;
     screen.draw(&mut model)?;
     super::read_input(events);
-    super::run_loop(&mut model, &mut screen, None, &inbox)
+    let outcome = super::run_loop(&mut model, &mut screen, None, &inbox);
+    drop(screen);
+    for text in &model.written {
+        super::say(text);
+    }
+    outcome
 }
 
 /// At the file's last interval, with the comparison of all before it.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use iosched_files::output::write_whole_in;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -24,7 +25,7 @@ pub fn picture(model: &Model, size: Size) -> Result<PathBuf> {
         &model.screen.title().to_lowercase(),
         "svg",
     );
-    place::write(&path, svg.as_bytes())?;
+    write_whole_in(&path, svg.as_bytes())?;
     Ok(path)
 }
 

@@ -1,9 +1,11 @@
 //! Bytes as a terminal sends them: the mouse, pasted text, a storm of resizes; and disks that are plugged in.
 
+use std::time::Duration;
+
 use super::pty::Terminal;
 use super::support::LoopDevice;
 use super::support::program::Program;
-use super::{BINARY, ENTER, Load, SIZE_BYTES};
+use super::{BINARY, ENTER, Load, SIZE_BYTES, state};
 
 const SIZE: (u16, u16) = (120, 40);
 
@@ -113,6 +115,28 @@ fn a_mouse_goes_where_it_points() {
         svg.starts_with("<svg") && svg.contains(">3 Processes"),
         "{svg}"
     );
+}
+
+/// A terminal may not say what is pasted: `f` would choose another scheduler, and the end of the line confirm it.
+#[test]
+#[ignore = "root"]
+fn pasted_lines_neither_switch_nor_quit() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    disk.set("scheduler", "none");
+    let before = state(&disk);
+    let mut terminal = Terminal::start(&program, BINARY, &[&*disk.node()], SIZE);
+    terminal.until("reads");
+    for line in ["df -h\r", "fsck -a\r", "vim conf\r", "quit\rF\r"] {
+        terminal.keys(line);
+        terminal.until("keys came at once");
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(state(&disk), before, "{line:?}");
+        // Another message, which no other line leaves.
+        terminal.keys("t");
+        terminal.until("theme: ");
+    }
+    terminal.keys("q");
+    assert_eq!(terminal.end().0.code(), Some(0));
 }
 
 #[test]

@@ -209,17 +209,32 @@ impl Reader {
         counted.collect()
     }
 
+    /// All disks; if the user named them, those of their names that are gone, and may have come back.
+    fn disks_now(&self) -> Option<Vec<Device>> {
+        if !self.were_named {
+            return Some(Device::lowest().ok()?.devices);
+        }
+        let gone = self
+            .devices
+            .iter()
+            .filter(|watched| watched.state.is_none());
+        let names = gone.map(|watched| &watched.device.name);
+        let found = names.filter_map(|name| {
+            let devices = Device::measured(name).ok()?.devices;
+            devices.into_iter().find(|device| device.name == *name)
+        });
+        Some(found.collect())
+    }
+
     fn look_for_newcomers(&mut self) {
-        let Ok(now) = Device::lowest() else {
+        let Some(now) = self.disks_now() else {
             return;
         };
-        (self.newcomers).retain(|watched| now.devices.contains(&watched.device));
+        (self.newcomers).retain(|watched| now.contains(&watched.device));
         let known = self.devices.iter().chain(&self.newcomers);
         let known: Vec<Device> = known.map(|watched| watched.device.clone()).collect();
-        for device in now.devices {
-            // A disk that the user named may come back.
-            let is_wanted = !self.were_named || known.iter().any(|it| it.name == device.name);
-            if known.contains(&device) || !is_wanted {
+        for device in now {
+            if known.contains(&device) {
                 continue;
             }
             match self.add(&device) {

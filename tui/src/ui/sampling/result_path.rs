@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use iosched_experiment::rotation::Recorded;
 use iosched_experiment::saved;
+use iosched_files::output::write_whole_in;
 use iosched_result::report::decision;
 
 use crate::ui::place::{self, time_of_day};
@@ -47,6 +48,10 @@ impl ResultPath {
         }
     }
 
+    pub fn written(&self) -> Option<&Path> {
+        (self.saved > 0).then_some(&*self.path)
+    }
+
     /// Returns when the file has all rounds. None: there are none.
     pub fn save(&mut self, recorded: &Recorded) -> Result<Option<Saved>> {
         if recorded.rounds() == 0 {
@@ -55,7 +60,7 @@ impl ResultPath {
         // This attempt tells what still fails.
         let _ = self.finish();
         let file = recorded.result(time_of_day())?;
-        place::write(&self.path, &saved::to_json(&file)?)?;
+        write_whole_in(&self.path, &saved::to_json(&file)?)?;
         self.saved = recorded.rounds();
         Ok(Some(Saved {
             path: self.path.clone(),
@@ -99,6 +104,6 @@ impl ResultPath {
 fn write(path: &Path, recorded: &Recorded) -> Result<Duration> {
     let started = Instant::now();
     let file = recorded.result(time_of_day())?;
-    place::write(path, &saved::to_json(&file)?)?;
+    write_whole_in(path, &saved::to_json(&file)?)?;
     Ok(started.elapsed())
 }

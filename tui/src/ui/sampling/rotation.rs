@@ -1,7 +1,7 @@
 //! A rotation on one disk: its timer, its measurement windows and its result file. [`iosched::ab::rotation`] decides
 //! on the turns and on which rounds count.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
@@ -275,6 +275,11 @@ impl TimedRotation {
     pub fn decision(&self) -> Option<String> {
         let name = self.turns.recorded().name();
         Some(format!("{name}: {}", self.decision.as_ref()?))
+    }
+
+    /// The file of the rounds, if it was written.
+    pub fn written(&self) -> Option<&Path> {
+        self.file.written()
     }
 
     /// Saves from time to time, in the background. An error is that of an earlier attempt.

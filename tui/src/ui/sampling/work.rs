@@ -148,11 +148,12 @@ impl Work {
         let mut lines = self.control.put_back();
         let mut ended = std::mem::take(&mut self.reader.finished);
         if let Some(mut rotation) = self.rotation {
-            let saved = rotation.save().transpose();
-            lines.extend(saved.map(|path| Ok(format!("written: {}", path?.display()))));
+            lines.extend(rotation.save().err().map(Err));
             ended.retain(|other| other.device() != rotation.device());
             ended.push(rotation);
         }
+        let written = ended.iter().filter_map(TimedRotation::written);
+        lines.extend(written.map(|path| Ok(format!("written: {}", path.display()))));
         let decisions = ended.iter().filter_map(TimedRotation::decision);
         lines.extend(decisions.map(Ok));
         lines

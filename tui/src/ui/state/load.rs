@@ -6,6 +6,8 @@ use super::model::Model;
 const MEMORY_S: f64 = 10.0;
 /// Disks that are as busy as that are in the order of their names, or each interval would move their rows.
 const STEP: f64 = 0.05;
+/// Below it, a disk is idle.
+const IDLE: f64 = 0.001;
 
 /// The share of the time with an I/O in flight, as a mean over the last seconds; None before the first interval.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +23,8 @@ impl Load {
     }
 
     fn rank(self) -> u64 {
-        (self.0.unwrap_or(0.0) / STEP).ceil() as u64
+        let busy_share = self.0.filter(|share| *share >= IDLE);
+        busy_share.map_or(0, |share| (share / STEP).ceil() as u64)
     }
 }
 
@@ -45,6 +48,14 @@ pub fn order(model: &Model) -> Vec<usize> {
     order
 }
 
+/// The order, and the row of the cursor in it: where its disk is gone, the last one.
+pub fn order_and_row(model: &Model) -> (Vec<usize>, usize) {
+    let order = order(model);
+    let row = order.iter().position(|disk| *disk == model.disk_row);
+    let last = order.len().saturating_sub(1);
+    (order, row.unwrap_or(last))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,7 +70,11 @@ mod tests {
         for _ in 0..60 {
             load.add(0.0, 1.0);
         }
-        assert!(load.rank() <= 1);
+        assert_eq!(load.rank(), 1);
+        for _ in 0..60 {
+            load.add(0.0, 1.0);
+        }
+        assert_eq!(load.rank(), 0, "idle");
         let (mut seldom, mut often) = (Load::default(), Load::default());
         for second in 0..40 {
             often.add(0.3, 0.25);

@@ -66,6 +66,8 @@ pub struct Model {
     pub demo: Option<String>,
     /// Where files are written to.
     pub directory: PathBuf,
+    /// What to say of the files that were written.
+    pub written: Vec<String>,
 }
 
 /// Whether the BPF programs are attached.
@@ -109,6 +111,7 @@ pub struct Moment {
     pub jain_device_time: Option<f64>,
     /// Of the time, with an I/O in flight.
     pub busy_share: f64,
+    pub seconds: f64,
     /// Up to here, see [`DeviceModel`].
     pub quality: Quality,
     pub ios: u64,
@@ -257,6 +260,7 @@ impl Model {
             message: None,
             demo: None,
             directory: PathBuf::new(),
+            written: Vec::new(),
         }
     }
 

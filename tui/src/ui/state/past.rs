@@ -6,6 +6,7 @@ use iosched_measure::history::buffer::{Block, Buffer, SPANS};
 
 use super::chosen::Page;
 use super::compare::Seen;
+use super::load::Load;
 use super::model::{DeviceModel, Model};
 use crate::ui::sampling::sample::{DeviceSample, Sample};
 
@@ -48,6 +49,8 @@ pub struct Fold {
 
 /// At least so many intervals are between two marks.
 const MARK_EVERY: u64 = 64;
+/// Moments that count for how busy a disk was lately.
+const HEAVY: usize = 200;
 
 impl Fold {
     /// An interval, after the blocks that ended before it or with it. `can_mark`: every interval is a block.
@@ -252,6 +255,11 @@ fn at(
     let (quality, ios) = history
         .back()
         .map_or_else(Default::default, |moment| (moment.quality, moment.ios));
+    let mut load = Load::default();
+    // What was before these has hardly a weight.
+    for moment in history.iter().skip(history.len().saturating_sub(HEAVY)) {
+        load.add(moment.busy_share, moment.seconds);
+    }
     let mut past = DeviceModel {
         disk: device.disk.clone(),
         is_new: device.is_new,
@@ -261,7 +269,7 @@ fn at(
         ios,
         modified: device.modified,
         page: device.page.as_ref().map(|page| Page::new(page.id.clone())),
-        load: device.load,
+        load,
     };
     if let Some(measured) = then.and_then(|then| then.measured.as_deref()) {
         past.turn_page(measured, seconds);

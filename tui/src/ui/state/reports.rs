@@ -63,7 +63,9 @@ fn add(model: &mut Model, place: usize, disk: Disk) {
         frozen.devices.push(device.clone());
     }
     if place == model.selected && place < model.devices.len() {
-        model.dialog = None;
+        if !matches!(model.dialog, Some(Dialog::Quit)) {
+            model.dialog = None;
+        }
         model.close_page();
     }
     devices::put(&mut model.devices, place, device);
@@ -83,7 +85,10 @@ fn note_flip(model: &mut Model, flip: Flip) {
         ));
     } else if !is_quiet {
         model.message = None;
-        model.dialog = Some(Dialog::Flipped(flip));
+        // A question that is open waits for its answer.
+        if !matches!(model.dialog, Some(Dialog::Quit)) {
+            model.dialog = Some(Dialog::Flipped(flip));
+        }
     }
 }
 
@@ -128,6 +133,7 @@ fn keep(model: &mut Model, sample: Box<Sample>, blocks: Vec<Block>) {
             is_settling,
             column: measured.map(|measured| HeatColumn::of(&measured.stages)),
             busy_share: now.counters.busy_share,
+            seconds: sample.seconds,
             jain_device_time: fairness.and_then(|fairness| fairness.jain_device_time),
             quality: device.quality,
             ios: device.ios,

@@ -285,9 +285,11 @@ fn select(model: &mut Model, device: usize) -> Vec<Effect> {
 
 /// To the disk under the cursor.
 fn go_in(model: &mut Model) -> Vec<Effect> {
-    if model.disk_row < model.devices.len() {
+    let (disks, row) = load::order_and_row(model);
+    let disk = disks.get(row).copied().unwrap_or(model.disk_row);
+    if disk < model.devices.len() {
         show(model, Screen::Overview);
-        return select(model, model.disk_row);
+        return select(model, disk);
     }
     let why = "the BPF programs have no room for this disk, which was plugged in later; restart iosched to measure it";
     model.message = Some(why.to_owned());
@@ -332,9 +334,8 @@ fn step(model: &mut Model, to: impl Fn(usize, usize) -> usize) {
         Screen::Help => (model.help_row, KEYS.len() + WORDS.len()),
         Screen::Compare => (model.compare.row, model.device().seen.arms.len()),
         Screen::Disks => {
-            let disks = load::order(model);
-            let row = disks.iter().position(|disk| *disk == model.disk_row);
-            (row.unwrap_or(0), disks.len())
+            let (disks, row) = load::order_and_row(model);
+            (row, disks.len())
         }
         _ => {
             let rows = model.processes();

@@ -10,7 +10,7 @@ pub const WORDS: &[(&str, &str)] = &[
     ("gaps", "In a comparison: rounds have no value, because an arm stalled or did nothing there."),
     ("~, few", "Too few I/Os for a stable percentile: fewer than 100 beyond it (~), or in a comparison fewer than 10 (few)."),
     ("waiting", "Mean number of I/Os between arrival and first issue."),
-    ("depth", "Mean number of reads and writes at the disk and before it, by the kernel's counters: iostat's aqu-sz."),
+    ("depth", "Mean number of reads and writes in flight: iostat's aqu-sz, without flushes and discards. An I/O counts when it completes."),
     ("stalled", "Share of the interval in which threads with I/O in flight were blocked, because no request was free for their next I/O. What they would have submitted is in no queue wait. Several threads can add up to more than 100 %."),
     ("waits for", "The largest part of all the time of the process's I/Os: a limit of its control group, a tag of the driver or of the scheduler, a throttle, the queue of the scheduler, flushes, requeues, or the device. Where the kernel does not say for what a thread sleeps until it has a request, the tag is inferred."),
     ("asked", "With --detail asked: time since the program called io_submit, or since the kernel took the entry from io_uring's ring."),

@@ -231,7 +231,7 @@ fn rotation<'a>(
              arm has the kernel's defaults and what --arm sets. On exit, everything is restored."
                 .to_owned(),
             format!(
-                "The rounds are saved every minute in {}; --directory names another place.",
+                "The rounds are saved in {} now and then, and at the end; --directory names another place.",
                 model.directory.display()
             ),
         ],
@@ -263,18 +263,16 @@ fn quit<'a>(model: &Model) -> DialogQuestion<'a> {
     let rotating = model.rotating.as_ref().map(|rotating| {
         let name = &model.devices[rotating.device].disk.name;
         format!(
-            "The rotation on {name} ends, and the scheduler and the settings from before it are restored. Its rounds are written \
-             to {}.",
+            "The rotation on {name} ends. The rounds that it has measured are written to {}.",
             model.directory.display()
         )
     });
-    let rotates = |index: usize| model.rotating.as_ref().is_some_and(|it| it.device == index);
-    let changed = model.devices.iter().enumerate();
-    let changed = changed.filter(|(index, it)| it.modified == Some(true) && !rotates(*index));
-    let changed = changed.map(|(_, device)| {
+    let changed = model.devices.iter();
+    let changed = changed.filter(|device| device.modified == Some(true));
+    let changed = changed.map(|device| {
+        let name = &device.disk.name;
         format!(
-            "The scheduler of {} and its settings are restored.",
-            device.disk.name
+            "{name} gets the scheduler and the settings that it had before iosched changed them."
         )
     });
     DialogQuestion {

@@ -48,37 +48,11 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let inner = area.inner(Margin::new(1, 0));
     let rows = rows(model);
     let [head, below] = split(inner);
-    let disks = if rows.len() == 1 { "disk" } else { "disks" };
-    let counters = rows.iter().filter_map(|row| row.counters);
-    let all = totals(counters);
-    let title = [
-        (0, format!("{} {disks}", count(rows.len() as f64))),
-        (
-            1,
-            format!(": {} IOPS", count(all.reads_per_s + all.writes_per_s)),
-        ),
-        (
-            2,
-            format!(
-                ", reads {}, writes {}",
-                throughput(all.read_bytes_per_s),
-                throughput(all.write_bytes_per_s)
-            ),
-        ),
-        (
-            3,
-            format!("; {}", model.keys.does(KeyCommand::Open, "shows one")),
-        ),
-        (
-            4,
-            "; busy: share of the time with an I/O in flight, depth: their mean number".to_owned(),
-        ),
-    ];
-    let title = fit::plain_line(title, inner.width).style(model.palette.faint());
+    let title = fit::plain_line(title(&rows, model), inner.width).style(model.palette.faint());
     line(frame, head, 0, title);
-    let chosen = chosen(&rows, model);
+    let (_, chosen) = load::order_and_row(model);
     let shown = shown(below, chosen, rows.len());
-    let columns = columns(&rows[shown.clone()], model.interval_s());
+    let columns = columns(&rows[shown.clone()], heading_of(model.shown_devices()));
     let row_style = |row: usize| {
         if chosen == shown.start + row {
             model.palette.chosen()
@@ -91,10 +65,22 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     scroll::bar(frame, table::body(below), model.palette, shown, rows.len());
 }
 
-/// The row of the cursor.
-fn chosen(rows: &[DiskRow<'_>], model: &Model) -> usize {
-    let row = rows.iter().position(|row| row.index == model.disk_row);
-    row.unwrap_or(rows.len().saturating_sub(1))
+/// `3 disks: 51k IOPS, reads 200 MB/s, writes 1.2 MB/s; Enter shows one`, with ranks.
+fn title(rows: &[DiskRow<'_>], model: &Model) -> Vec<(u8, String)> {
+    let disks = if rows.len() == 1 { "disk" } else { "disks" };
+    let mut title = vec![(0, format!("{} {disks}", count(rows.len() as f64)))];
+    if rows.iter().any(|row| row.counters.is_some()) {
+        let all = totals(rows.iter().filter_map(|row| row.counters));
+        let iops = count(all.reads_per_s + all.writes_per_s);
+        let [reads, writes] = [all.read_bytes_per_s, all.write_bytes_per_s].map(throughput);
+        title.push((1, format!(": {iops} IOPS")));
+        title.push((2, format!(", reads {reads}, writes {writes}")));
+    }
+    let opens = model.keys.does(KeyCommand::Open, "shows one");
+    title.push((3, format!("; {opens}")));
+    let words = "; busy: share of the time with an I/O in flight, depth: mean number in flight";
+    title.push((4, words.to_owned()));
+    title
 }
 
 fn totals<'a>(counters: impl Iterator<Item = &'a Counters>) -> Counters {
@@ -120,7 +106,7 @@ fn shown(below: Rect, chosen: usize, rows: usize) -> Range<usize> {
 pub fn target(area: Rect, model: &Model, at: Position) -> Option<Target> {
     let [_, below] = split(area.inner(Margin::new(1, 0)));
     let rows = rows(model);
-    let shown = shown(below, chosen(&rows, model), rows.len());
+    let shown = shown(below, load::order_and_row(model).1, rows.len());
     let row = (at.y.checked_sub(below.y)?).checked_sub(1)?;
     let row = shown.start + usize::from(row);
     (below.contains(at) && shown.contains(&row)).then(|| Target::Row(rows[row].index))
@@ -208,19 +194,28 @@ fn of_newcomer(index: usize, newcomer: &Newcomer) -> DiskRow<'_> {
     }
 }
 
-/// The mean number of reads and writes at the disk, by Little's law: what iostat calls aqu-sz.
+/// The mean number of reads and writes in flight, by Little's law. It is iostat's aqu-sz without flushes and discards, and as
+/// there an I/O counts when it completes.
 pub fn depth(counters: &Counters) -> f64 {
     let of = |rate: f64, mean: Option<f64>| rate * mean.unwrap_or(0.0) / 1e9;
     of(counters.reads_per_s, counters.read_mean_ns)
         + of(counters.writes_per_s, counters.write_mean_ns)
 }
 
-/// `last 16 s`
-fn heading_of(interval_s: f64) -> String {
-    format!("last {:.0} s", LATELY as f64 * interval_s)
+/// `last 16 s`: how long the intervals took that are in the pictures.
+fn heading_of(devices: &[DeviceModel]) -> String {
+    let seconds = |device: &DeviceModel| {
+        let moments = device.history.iter().rev().take(LATELY);
+        moments.map(|moment| moment.seconds).sum::<f64>()
+    };
+    let longest = devices.iter().map(seconds).fold(0.0, f64::max);
+    match longest {
+        0.0 => String::new(),
+        seconds => format!("last {seconds:.0} s"),
+    }
 }
 
-fn columns<'a>(rows: &[DiskRow<'_>], interval_s: f64) -> Vec<Column<'a>> {
+fn columns<'a>(rows: &[DiskRow<'_>], lately: String) -> Vec<Column<'a>> {
     let number = |heading: &str, level, width, cell: fn(&Counters) -> String| {
         let cells = rows
             .iter()
@@ -241,8 +236,7 @@ fn columns<'a>(rows: &[DiskRow<'_>], interval_s: f64) -> Vec<Column<'a>> {
         Column::number("read mean", 3.., 9).of(names(|row| time(row.mean_ns[0]))),
         Column::number("write mean", 3.., 10).of(names(|row| time(row.mean_ns[1]))),
         Column::number("wait p99", 4.., 9).of(names(|row| row.wait_p99.clone())),
-        Column::words(heading_of(interval_s), 5.., LATELY as u16)
-            .of(names(|row| row.lately.clone())),
+        Column::words(lately, 5.., LATELY as u16).of(names(|row| row.lately.clone())),
         Column::words("", 1.., 7).of(names(|row| row.note.clone())),
     ]
 }

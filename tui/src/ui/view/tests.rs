@@ -472,10 +472,7 @@ fn to_quit_is_asked_for_where_something_ends_with_it() {
     changed.devices[0].modified = Some(true);
     let rotating = on(Screen::Overview);
     assert!(rotating.rotating.is_some());
-    for (mut model, told) in [
-        (changed, "and its settings are restored"),
-        (rotating, "Its rounds"),
-    ] {
+    for (mut model, told) in [(changed, "gets the scheduler"), (rotating, "The rounds")] {
         assert_eq!(
             update(&mut model.clone(), Action::Do(KeyCommand::QuitNow)),
             quits

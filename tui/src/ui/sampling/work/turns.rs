@@ -104,8 +104,9 @@ impl Work {
         };
         let text = match rotation.save() {
             Ok(Some(path)) => {
-                let path = path.display();
-                format!("rotation ended after {rounds} rounds{why}; written: {path}")
+                // Its directory was told at the beginning, and is again at the end.
+                let name = path.file_name().unwrap_or_default().display();
+                format!("rotation ended after {rounds} rounds{why}; written: {name}")
             }
             Ok(None) => "rotation ended before its first round".to_owned(),
             Err(error) => format!("rotation ended after {rounds} rounds{why}; {error:#}"),

@@ -164,7 +164,11 @@ impl Numbers {
         self.value(sum(|c| c.read_bytes_per_s));
         self.value(sum(|c| c.write_bytes_per_s));
         self.whole(all.len() as u64);
-        self.text(&format!("{:.0} s", 16.0 * model.interval_s()));
+        for device in model.shown_devices() {
+            let lately = device.history.iter().rev().take(16);
+            let seconds: f64 = lately.map(|moment| moment.seconds).sum();
+            self.text(&format!("{seconds:.0} s"));
+        }
     }
 
     fn of_sample(&mut self, device: &DeviceSample) {
