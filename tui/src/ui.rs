@@ -214,6 +214,7 @@ fn run_loop(
         // All waiting events, then one update of the screen.
         let (waiting, is_pasted) =
             all_waiting(first, inbox, &mut last_key, (model, screen.size()?));
+        let mut is_refused = false;
         for event in waiting {
             // The answer to a key expires. A message from meanwhile stays until somebody is there.
             let (is_answer, before) = (matches!(event, Event::Input(_)), model.message.clone());
@@ -224,8 +225,7 @@ fn run_loop(
             };
             for action in actions {
                 if is_pasted && input::is_grave(&action, model) {
-                    let text = "keys came at once, as pasted text does: none of them quits, switches or clears";
-                    update(model, Action::Say(text.to_owned()));
+                    is_refused = true;
                     continue;
                 }
                 for effect in update(model, action) {
@@ -237,6 +237,11 @@ fn run_loop(
             if is_answer || model.message != before {
                 expires = is_answer.then(|| Instant::now() + TOLD);
             }
+        }
+        if is_refused {
+            let text =
+                "keys came at once, as pasted text does: none of them quits, switches or clears";
+            update(model, Action::Say(text.to_owned()));
         }
         screen.draw(model)?;
     }

@@ -163,15 +163,12 @@ fn halved(tune: &TuneResult, phase: Phase, survivors: Vec<usize>, newest: usize)
 }
 
 fn stage(tune: &TuneResult, phase: Phase, arms: Vec<usize>) -> Step {
-    let blocks = match phase {
-        Phase::Proposals => BLOCKS_OF_PROPOSALS,
-        _ => {
-            let all = match tune.stages.is_empty() {
-                true => arms.len(),
-                false => arms_of(tune, 0).len(),
-            };
-            blocks_of(arms.len(), all, is_noisy(tune))
-        }
+    let blocks = if phase == Phase::Proposals {
+        BLOCKS_OF_PROPOSALS
+    } else {
+        let is_first = tune.stages.is_empty();
+        let all = if is_first { &arms } else { &arms_of(tune, 0) };
+        blocks_of(arms.len(), all.len(), is_noisy(tune))
     };
     Step::Stage {
         phase,

@@ -102,7 +102,9 @@ impl Terminal {
         tcsetwinsize(master, window(columns, rows)).expect("its size");
     }
 
+    /// Not sooner after others than a hand types, or they would be taken for pasted text.
     pub fn keys(&mut self, keys: &str) {
+        std::thread::sleep(Duration::from_millis(100));
         let master = self.master.as_mut().expect("an open terminal");
         master.write_all(keys.as_bytes()).expect("keys");
     }

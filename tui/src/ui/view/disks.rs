@@ -115,17 +115,15 @@ pub fn target(area: Rect, model: &Model, at: Position) -> Option<Target> {
 fn rows(model: &Model) -> Vec<DiskRow<'_>> {
     let devices = model.shown_devices();
     let sample = model.sample();
-    let row = |index: usize| match devices.get(index) {
-        Some(device) => {
-            let now = sample.and_then(|sample| sample.devices.get(index));
-            // Of now, also if the screen is frozen.
-            let modified = model.devices[index].modified;
-            Some(of_device(index, device, now, modified))
-        }
-        None => {
-            let newcomers = &sample?.newcomers;
-            Some(of_newcomer(index, newcomers.get(index - devices.len())?))
-        }
+    let row = |index: usize| {
+        let Some(device) = devices.get(index) else {
+            let newcomer = sample?.newcomers.get(index - devices.len())?;
+            return Some(of_newcomer(index, newcomer));
+        };
+        let now = sample.and_then(|sample| sample.devices.get(index));
+        // Of now, also if the screen is frozen.
+        let modified = model.devices[index].modified;
+        Some(of_device(index, device, now, modified))
     };
     load::order(model).into_iter().filter_map(row).collect()
 }
