@@ -46,10 +46,13 @@ pub fn write_whole_in(path: &Path, bytes: &[u8]) -> Result<()> {
     write_whole(path, bytes)
 }
 
-/// Makes the directory of a file, and those above it, if they are not there.
+/// Makes the directory of a file, and those above it, if they are not there: for this user alone, whatever the umask.
 pub fn make_directory_of(path: &Path) -> Result<()> {
     let directory = directory_of(path);
-    fs::create_dir_all(directory)
+    DirBuilder::new()
+        .recursive(true)
+        .mode(PRIVATE_DIRECTORY)
+        .create(directory)
         .with_context(|| format!("making the directory {}", directory.display()))
 }
 

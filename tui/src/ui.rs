@@ -96,12 +96,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
         interval,
     );
     let has_mouse = config.has_mouse && !arguments.look.no_mouse;
-    let named = arguments
-        .look
-        .directory
-        .clone()
-        .or(config.directory.clone());
-    model.directory = place::directory(named)?;
+    model.directory = place::directory(&arguments.look, &config)?;
     model.has_history = config.has_history && !arguments.no_history;
     config.apply(&mut model);
     model.is_selected = !names.is_empty();
@@ -138,9 +133,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
         run_loop(&mut model, &mut screen, Some(&sampler), &inbox)
     });
     drop(screen);
-    for text in &model.written {
-        say(text);
-    }
+    say_what_was_written(&model);
     let put_back = say_what_was_put_back(sampler.end());
     drop(demo);
     outcome.and(put_back)
@@ -159,6 +152,12 @@ fn palette() -> Palette {
         // The fonts of the Linux console have neither Braille nor eighths of blocks.
         is_ascii: !has_utf8(|name| std::env::var(name).ok())
             || std::env::var("TERM").is_ok_and(|name| name == "linux"),
+    }
+}
+
+fn say_what_was_written(model: &Model) {
+    for path in &model.written {
+        say(&format!("written: {}", path.display()));
     }
 }
 
@@ -263,7 +262,7 @@ fn all_waiting(
     }
     let came_after = last_key.replace(Instant::now());
     let mut actions = inputs().flat_map(|input| input::actions(input, model, size));
-    // Where several came at once, one may open the dialog that the next one confirms.
+    // One key may open the dialog that the next one confirms.
     if keys == 1 && !actions.any(|action| input::is_grave(&action, model)) {
         return (waiting, false);
     }
@@ -282,7 +281,7 @@ fn tell_written(model: &mut Model, outcome: Result<PathBuf>) {
     let text = match outcome {
         Ok(path) => {
             let text = format!("written: {}", path.display());
-            model.written.push(text.clone());
+            model.written.push(path);
             text
         }
         Err(error) => format!("{error:#}"),

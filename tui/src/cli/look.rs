@@ -10,7 +10,7 @@ pub struct Look {
     /// Leave the mouse to the terminal, for its own selection of text
     #[arg(long)]
     pub no_mouse: bool,
-    /// Where rounds, intervals, tables and pictures are written to [default: what the configuration says, or
+    /// Write rounds, intervals, tables and pictures into this directory [default: the one of the configuration, or
     /// $XDG_STATE_HOME/iosched, or ~/.local/state/iosched, or the working directory if that cannot be written to]
     #[arg(long, value_name = "DIRECTORY")]
     pub directory: Option<PathBuf>,

@@ -32,7 +32,7 @@ pub struct Config {
     pub has_mouse: bool,
     /// Whether intervals are kept, to go back to them.
     pub has_history: bool,
-    /// Where files are written to, if that is said.
+    /// The directory of the files that the UI writes, if the file names it.
     pub directory: Option<PathBuf>,
     pub colors: Colors,
     /// Columns of Processes, by their names; empty: as many as fit.

@@ -1,4 +1,4 @@
-//! Where the files are that the terminal UI writes: rounds, intervals, tables and pictures.
+//! The directory and the names of the files that the terminal UI writes: rounds, intervals, tables and pictures.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -9,25 +9,16 @@ use iosched_result::failure::Failure;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-/// `named`: by the user. Else the place of the XDG Base Directory Specification; where there is none, or it cannot be written
-/// to, or another user could give its path another meaning, the working directory.
-pub fn directory(named: Option<PathBuf>) -> Result<PathBuf> {
+use super::config::Config;
+use crate::cli::Look;
+
+/// The directory that the command line or else the configuration names, or that of the XDG Base Directory Specification. The
+/// working directory takes its place if there is none, if it cannot be written to, and if another user could give its path
+/// another meaning.
+pub fn directory(look: &Look, config: &Config) -> Result<PathBuf> {
+    let named = look.directory.as_ref().or(config.directory.as_ref());
     if let Some(named) = named {
-        let name = named.display();
-        if named.exists() && !named.is_dir() {
-            return Err(Failure::usage(
-                format!("{name} is no directory"),
-                "name a directory with --directory, or in the configuration",
-            ));
-        }
-        let path = std::path::absolute(&named).with_context(|| format!("finding {name}"))?;
-        return match write_error(&path) {
-            None => Ok(path),
-            Some(error) => Err(Failure::usage(
-                format!("{name} cannot be written to: {error}"),
-                "name another directory with --directory, or in the configuration",
-            )),
-        };
+        return directory_named(named);
     }
     let usual = usual(|name| std::env::var(name).ok());
     let usual = usual.filter(|path| matches!(way::doubt(path), Ok(None)));
@@ -35,6 +26,22 @@ pub fn directory(named: Option<PathBuf>) -> Result<PathBuf> {
     match usual {
         Some(path) => Ok(path),
         None => std::env::current_dir().context("finding the working directory"),
+    }
+}
+
+fn directory_named(named: &Path) -> Result<PathBuf> {
+    let advice = "name another directory with --directory, or in the configuration";
+    let name = named.display();
+    if named.exists() && !named.is_dir() {
+        return Err(Failure::usage(format!("{name} is no directory"), advice));
+    }
+    let path = std::path::absolute(named).with_context(|| format!("finding {name}"))?;
+    match write_error(&path) {
+        None => Ok(path),
+        Some(error) => Err(Failure::usage(
+            format!("{name} cannot be written to: {error}"),
+            advice,
+        )),
     }
 }
 
@@ -99,10 +106,10 @@ mod tests {
     #[test]
     fn a_file_is_no_directory() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = directory(Some(file.path().to_owned())).unwrap_err();
+        let error = directory_named(file.path()).unwrap_err();
         assert!(error.to_string().contains("is no directory"), "{error}");
-        // Where nobody can write, also root cannot.
-        let error = directory(Some("/proc/1/none/at/all".into())).unwrap_err();
+        // Nobody can write there, not even root.
+        let error = directory_named(Path::new("/proc/1/none/at/all")).unwrap_err();
         assert!(
             error.to_string().contains("cannot be written to"),
             "{error}"

@@ -26,12 +26,7 @@ pub fn run(arguments: &cli::Replay) -> Result<()> {
     // The file may be another user's.
     privileges::keep_those_of_drawing(false)?;
     let mut model = model(&arguments.file)?;
-    let named = arguments
-        .look
-        .directory
-        .clone()
-        .or(config.directory.clone());
-    model.directory = place::directory(named)?;
+    model.directory = place::directory(&arguments.look, &config)?;
     config.apply(&mut model);
     let (events, inbox) = channel();
     let mut screen = TerminalScreen::open(has_mouse)?;
@@ -39,9 +34,7 @@ pub fn run(arguments: &cli::Replay) -> Result<()> {
     super::read_input(events);
     let outcome = super::run_loop(&mut model, &mut screen, None, &inbox);
     drop(screen);
-    for text in &model.written {
-        super::say(text);
-    }
+    super::say_what_was_written(&model);
     outcome
 }
 

@@ -44,7 +44,7 @@ pub struct Setup {
     pub asked: bool,
     /// Whether to keep the intervals.
     pub has_history: bool,
-    /// Where the rounds of a rotation are written to.
+    /// The directory of the rotations' results.
     pub directory: PathBuf,
     pub control: Control,
     /// Labels of control groups, by id.

@@ -1,5 +1,6 @@
 //! Bytes as a terminal sends them: the mouse, pasted text, a storm of resizes; and disks that are plugged in.
 
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use super::pty::Terminal;
@@ -110,6 +111,8 @@ fn a_mouse_goes_where_it_points() {
     );
     assert!(written.contains("\x1b]52;c;"), "copied");
     let picture = program.export("iosched-processes-").expect("a picture");
+    let directory = std::fs::metadata(program.file("iosched")).expect("the directory");
+    assert_eq!(directory.mode() & 0o777, 0o700, "for this user alone");
     let svg = std::fs::read_to_string(picture).expect("the picture");
     assert!(
         svg.starts_with("<svg") && svg.contains(">3 Processes"),

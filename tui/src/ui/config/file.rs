@@ -176,6 +176,7 @@ mod tests {
         let own = parse(
             "f",
             "theme = \"light\"\ninterval = 0.5\nmouse = false\nhistory = false\n\
+             directory = \"/var/tmp/i\"\n\
              [processes]\ncolumns = [\"command\", \"wait-p99\"]\nsort = \"wait-p99\"\nreversed = true\n\
              [colors]\nseries = [\"#000001\", \"#000002\", \"#000003\", \"#000004\", \"#000005\", \"#0a0B0c\"]\n\
              [keys]\nrotate = [\"R\", \"F2\"]\nquit = []\nup = \"\\\\\"\n",
@@ -183,6 +184,7 @@ mod tests {
         .expect("a file");
         assert_eq!((own.theme, own.interval), (Theme::Light, 0.5));
         assert!(!own.has_mouse && !own.has_history && own.is_reversed);
+        assert_eq!(own.directory, Some("/var/tmp/i".into()));
         assert_eq!(own.columns, ["command", "wait-p99"]);
         assert_eq!(own.sort, Sort::WaitP99);
         assert_eq!(own.colors.series[5], (10, 11, 12));
@@ -200,6 +202,7 @@ mod tests {
             ("\ntheme = \"blue\"", "f:2: theme is one of dark, light"),
             ("interval = 3.0", "f:1: interval is one of 0.25, 0.5, 1"),
             ("mous = true", "f:1: unknown field `mous`"),
+            ("directory = \"here\"", "f:1: directory is an absolute path"),
             (
                 "[keys]\nflip = \"f\"",
                 "f:2: flip: it is not the name of a command",

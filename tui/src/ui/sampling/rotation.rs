@@ -29,7 +29,7 @@ pub struct Chosen {
     pub reference: usize,
     pub seconds: u64,
     pub programs: Vec<programs::Chosen>,
-    /// Where its file is written to.
+    /// The directory of its result.
     pub directory: PathBuf,
     /// The arm before the rotation, which is restored afterwards.
     pub before: Arm,

@@ -127,6 +127,6 @@ pub enum KeyCommand {
     Redraw,
     Suspend,
     Quit,
-    /// Without a question.
+    /// Asks nothing.
     QuitNow,
 }

@@ -64,10 +64,10 @@ pub struct Model {
     pub named_arms: Vec<String>,
     pub message: Option<String>,
     pub demo: Option<String>,
-    /// Where files are written to.
+    /// The directory of the files that are written.
     pub directory: PathBuf,
-    /// What to say of the files that were written.
-    pub written: Vec<String>,
+    /// The files that were written.
+    pub written: Vec<PathBuf>,
 }
 
 /// Whether the BPF programs are attached.
@@ -109,7 +109,7 @@ pub struct Moment {
     pub is_settling: bool,
     pub column: Option<HeatColumn>,
     pub jain_device_time: Option<f64>,
-    /// Of the time, with an I/O in flight.
+    /// The share of the time with an I/O in flight.
     pub busy_share: f64,
     pub seconds: f64,
     /// Up to here, see [`DeviceModel`].

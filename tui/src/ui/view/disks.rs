@@ -121,7 +121,7 @@ fn rows(model: &Model) -> Vec<DiskRow<'_>> {
             return Some(of_newcomer(index, newcomer));
         };
         let now = sample.and_then(|sample| sample.devices.get(index));
-        // Of now, also if the screen is frozen.
+        // A frozen screen, too, shows what is changed now.
         let modified = model.devices[index].modified;
         Some(of_device(index, device, now, modified))
     };
