@@ -11,5 +11,13 @@ cache=${VMTEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/iosched/kernels}
 
 rows() { grep -v '^#' "$1"; }
 
+# Those of kernels.txt; with VMTEST_SHORT=1 those on which CI runs a test.
+kernels() {
+	local name
+	rows kernels.txt | awk '{ print $1 }' | while read -r name; do
+		if [[ ${VMTEST_SHORT:-} != 1 ]] || rows tests.txt | awk '{ print $3 }' | tr , '\n' | grep -qxF "$name"; then echo "$name"; fi
+	done
+}
+
 # A test's name in the guest.
 place() { tr / - <<<"${1/.rs/}"; }
