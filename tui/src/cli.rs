@@ -174,6 +174,9 @@ pub struct Stat {
     /// Same as --output json
     #[arg(long, conflicts_with = "output")]
     pub json: bool,
+    /// Show all columns however narrow the terminal is [default: in a terminal, the columns that have room]
+    #[arg(short, long)]
+    pub wide: bool,
     #[command(flatten)]
     pub whose: Whose,
 }
@@ -210,6 +213,7 @@ impl Stat {
             passthrough: false,
             output: Output::Text,
             json: false,
+            wide: false,
             whose: Whose::default(),
         }
     }

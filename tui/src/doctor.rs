@@ -4,6 +4,7 @@ use anyhow::Result;
 use iosched_experiment::doctor::{self, facts};
 use iosched_files::{interrupt, stdout};
 use iosched_host::system::device::Device;
+use iosched_read::fit;
 use iosched_result::failure::Failure;
 use iosched_result::report::escape;
 
@@ -27,7 +28,7 @@ pub fn run(arguments: &Doctor) -> Result<()> {
     let text = if arguments.json {
         escape::json(&serde_json::to_string_pretty(&diagnosis)?) + "\n"
     } else {
-        doctor::render(&diagnosis)
+        doctor::render(&diagnosis, fit::columns(&std::io::stdout()))
     };
     stdout::write_all(text.as_bytes())?;
     let cannot = match (diagnosis.can_measure, diagnosis.can_switch) {

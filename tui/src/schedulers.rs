@@ -1,12 +1,12 @@
 //! `iosched schedulers`.
 
-use std::io::Write;
-
 use anyhow::Result;
 use iosched_files::stdout;
 use iosched_host::scheduler;
 use iosched_host::system::device::{Device, Disks};
+use iosched_read::fit;
 use iosched_result::report::escape;
+use iosched_result::report::page::Page;
 use iosched_result::types::queue::{DepthSource, HardwareDepth, State};
 use serde::Serialize;
 
@@ -33,16 +33,21 @@ pub fn run(arguments: &Schedulers) -> Result<()> {
         .iter()
         .map(row)
         .collect::<Result<Vec<SchedulerRow>>>()?;
-    let mut out = stdout::lines();
-    if arguments.json {
-        let text = escape::json(&serde_json::to_string_pretty(&rows)?);
-        writeln!(out, "{text}")?;
-        return Ok(());
+    let text = if arguments.json {
+        escape::json(&serde_json::to_string_pretty(&rows)?) + "\n"
+    } else {
+        render(&rows, fit::columns(&std::io::stdout()))
+    };
+    Ok(stdout::write_all(text.as_bytes())?)
+}
+
+fn render(rows: &[SchedulerRow], width: Option<usize>) -> String {
+    let mut page = Page::new(width);
+    let name_width = rows.iter().map(|row| row.device.len()).max().unwrap_or(0);
+    for row in rows {
+        render_disk(&mut page, row, name_width);
     }
-    for row in &rows {
-        print(&mut out, row)?;
-    }
-    Ok(())
+    page.text
 }
 
 fn row(device: &Device) -> Result<SchedulerRow> {
@@ -56,75 +61,44 @@ fn row(device: &Device) -> Result<SchedulerRow> {
     })
 }
 
-fn print(out: &mut impl Write, row: &SchedulerRow) -> Result<()> {
-    let names: Vec<String> = row
-        .state
-        .available
-        .iter()
-        .map(|name| {
-            if *name == row.state.active {
-                format!("[{name}]")
-            } else {
-                name.clone()
-            }
-        })
-        .collect();
-    writeln!(out, "{}: {}", row.device, names.join(" "))?;
-    let depth = row
-        .state
-        .hardware_depth
-        .map_or("unknown".to_owned(), |d: HardwareDepth| {
-            let source = if d.source == DepthSource::Debugfs {
-                ""
-            } else {
+fn render_disk(page: &mut Page, row: &SchedulerRow, name_width: usize) {
+    let names = row.state.available.iter().map(|name| {
+        if *name == row.state.active {
+            format!("[{name}]")
+        } else {
+            name.clone()
+        }
+    });
+    let names: Vec<String> = names.collect();
+    let head = format!(
+        "{:width$} ",
+        format!("{}:", row.device),
+        width = name_width + 1
+    );
+    page.sentence(&head, &names.join(" "));
+    let depth = row.state.hardware_depth;
+    let depth = depth.map_or("unknown".to_owned(), |hardware: HardwareDepth| {
+        let source = match hardware.source {
+            DepthSource::Debugfs => "",
+            DepthSource::NrTags => {
                 " (requested by the driver at start-up; a later resize is not visible)"
-            };
-            format!("{}{source}", d.depth)
-        });
-    writeln!(
-        out,
-        "  hardware queues {}, depth {depth}",
-        row.hardware_queues
-    )?;
+            }
+        };
+        format!("{}{source}", hardware.depth)
+    });
+    page.sentence(
+        "  ",
+        &format!("hardware queues {}, depth {depth}", row.hardware_queues),
+    );
     let (own, queue): (Vec<_>, Vec<_>) = row
         .state
         .settings
         .iter()
         .partition(|(name, _)| name.starts_with("iosched/"));
     for group in [own, queue] {
-        let line: Vec<String> = group
+        let words = group
             .iter()
-            .map(|(name, value)| escape::line(&format!("{name}={value}")))
-            .collect();
-        for piece in wrap(&line, 96) {
-            writeln!(out, "  {piece}")?;
-        }
-    }
-    Ok(())
-}
-
-/// Joins words to lines of at most `width` characters.
-fn wrap(words: &[String], width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words {
-        match lines.last_mut() {
-            Some(line) if line.len() + 1 + word.len() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.clone()),
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn words_stay_whole_and_lines_short() {
-        let words: Vec<String> = ["aaaa", "bb", "cccccccccc", "d"]
-            .map(str::to_owned)
-            .to_vec();
-        assert_eq!(super::wrap(&words, 8), ["aaaa bb", "cccccccccc", "d"]);
+            .map(|(name, value)| escape::line(&format!("{name}={value}")));
+        page.grid(2, &words.collect::<Vec<_>>());
     }
 }

@@ -22,11 +22,14 @@ use iosched_host::scheduler;
 use iosched_host::system::cgroup::names::Names;
 use iosched_host::system::device::Device;
 use iosched_measure::probe::{self, Probe};
+use iosched_read::fit;
 use iosched_result::failure::Failure;
 use iosched_result::measured::snapshot::{FileKey, Interval, OwnerNumbers};
 use iosched_result::report::escape;
-use iosched_result::stat::{self, Burst, DeviceState, LiveRecord, Rows, Selection};
+use iosched_result::report::page::Page;
+use iosched_result::stat::{self, Burst, DeviceState, LightRecord, LiveRecord, Rows, Selection};
 use iosched_result::types::participant::Named;
+use serde::Serialize;
 
 use crate::cli::{By, DetailChoice, Output, Stat, Whose};
 use crate::syncs::Syncs;
@@ -58,7 +61,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
     } else {
         arguments.output
     };
-    let mut out = Printer::new(output, arguments.detail.clone());
+    let mut out = Printer::new(output, arguments);
     let mut earlier = probe.snapshot()?;
     if let Some(syncs) = &mut syncs {
         syncs.begin()?;
@@ -79,7 +82,8 @@ pub fn run(arguments: &Stat) -> Result<()> {
         selection.names.borrow_mut().forget_weights();
         let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         if arguments.light {
-            light::print(&interval, time, &states, output == Output::Json)?;
+            let record = stat::light(&interval, time, &states);
+            out.print_light(&record)?;
         } else {
             let mut record = stat::record(
                 &interval,
@@ -270,15 +274,20 @@ impl Selection for WithFiles<'_> {
 struct Printer {
     output: Output,
     detail: Vec<DetailChoice>,
+    /// All columns, however narrow the terminal is.
+    is_wide: bool,
+    has_told_of_wide: bool,
     csv: csv::Writer<Stdout>,
     is_first: bool,
 }
 
 impl Printer {
-    fn new(output: Output, detail: Vec<DetailChoice>) -> Self {
+    fn new(output: Output, arguments: &Stat) -> Self {
         Printer {
             output,
-            detail,
+            detail: arguments.detail.clone(),
+            is_wide: arguments.wide,
+            has_told_of_wide: false,
             csv: csv::Writer::from_writer(Stdout),
             is_first: true,
         }
@@ -286,21 +295,35 @@ impl Printer {
 
     fn print(&mut self, record: &LiveRecord) -> Result<()> {
         match self.output {
-            Output::Json => {
-                let mut out = stdout::lines();
-                let line = escape::json(&serde_json::to_string(record)?);
-                writeln!(out, "{line}")?;
-            }
-            Output::Text => {
-                let mut out = stdout::lines();
-                if !self.is_first {
-                    writeln!(out)?;
-                }
-                out.write_all(text::render(record, &self.detail).as_bytes())?;
-            }
+            Output::Json => print_json(record)?,
+            Output::Text => self.print_page(&text::render(record, &self.detail, self.width()))?,
             Output::Csv => self.print_csv(record)?,
         }
         self.is_first = false;
+        Ok(())
+    }
+
+    fn print_light(&mut self, record: &LightRecord) -> Result<()> {
+        match self.output {
+            Output::Json => print_json(record),
+            _ => self.print_page(&light::render(record, self.width())),
+        }
+    }
+
+    /// The terminal's, which may change at any time.
+    fn width(&self) -> Option<usize> {
+        fit::columns(&std::io::stdout()).filter(|_| !self.is_wide)
+    }
+
+    fn print_page(&mut self, page: &Page) -> Result<()> {
+        if page.has_left_out && !std::mem::replace(&mut self.has_told_of_wide, true) {
+            say(&["columns without room are left out; --wide has them".to_owned()]);
+        }
+        let mut out = stdout::lines();
+        if !self.is_first {
+            writeln!(out)?;
+        }
+        out.write_all(page.text.as_bytes())?;
         Ok(())
     }
 
@@ -315,4 +338,10 @@ impl Printer {
         self.csv.flush()?;
         Ok(())
     }
+}
+
+fn print_json(record: &impl Serialize) -> Result<()> {
+    let line = escape::json(&serde_json::to_string(record)?);
+    writeln!(stdout::lines(), "{line}")?;
+    Ok(())
 }

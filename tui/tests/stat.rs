@@ -11,6 +11,8 @@ mod light; // --light
 mod look; // the other commands, outputs and filters
 #[path = "stat/order.rs"]
 mod order; // --detail order, by hand
+#[path = "terminal/pty.rs"]
+mod pty; // a program on its own terminal
 #[path = "stat/stages.rs"]
 mod stages; // --detail stages of processes
 #[path = "../../tests/support/mod.rs"]
@@ -20,6 +22,8 @@ mod syncs; // --detail syncs
 #[path = "stat/waits.rs"]
 mod waits; // --detail waits
 mod watch; // one interval
+#[path = "stat/width.rs"]
+mod width; // narrow terminals
 
 use exact::{Sysfs, against_sysfs, exactly, number, of_processes};
 use support::program::Program;

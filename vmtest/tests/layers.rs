@@ -74,7 +74,7 @@ fn an_array_is_used_and_the_disks_below_it_are_switched_and_measured() {
                 .iter()
                 .filter(|row| row["key"]["device"] == member.name.as_str());
             let bytes: u64 = its.map(|row| count(&row["ops"][0]["bytes"])).sum();
-            assert_eq!(bytes, 32 << 16, "{} in {evidence:#}", member.name);
+            assert_eq!(bytes, 32 << 16, "{} in {owners:?}", member.name);
         }
         assert_eq!(count(&evidence["device"]["ops"][0]["bytes"]), 64 << 16);
     }

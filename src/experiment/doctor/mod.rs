@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use facts::{DiskFacts, Facts, Trouble};
 use iosched_host::scheduler::known_missing_hint;
 use iosched_result::report::escape;
+use iosched_result::report::page::Page;
 
 pub const SCHEMA_VERSION: u32 = 1;
 /// File name of the schema in `docs/`.
@@ -256,34 +257,53 @@ fn tools(facts: &Facts) -> Vec<Item> {
 }
 
 /// One line per requirement, and below it how to fix it.
-pub fn render(diagnosis: &Diagnosis) -> String {
-    let width = diagnosis
+/// In a terminal as wide as that, the names have a column of their own.
+const ALIGNED_FROM: usize = 120;
+
+/// `width`: of the terminal; without one, each finding is one line.
+pub fn render(diagnosis: &Diagnosis, width: Option<usize>) -> String {
+    let mut page = Page::new(width);
+    let name_width = diagnosis
         .items
         .iter()
         .map(|item| item.name.chars().count())
         .max()
         .unwrap_or(0);
-    let lines = diagnosis.items.iter().map(|item| {
+    for item in &diagnosis.items {
         let state = match item.state {
             ItemState::Ok => "ok",
             ItemState::Missing => "missing",
             ItemState::Conflict => "conflict",
             ItemState::Unknown => "unknown",
         };
-        let line = format!("{state:11}  {:width$}  {}", item.name, item.found);
-        let remedy = match item.remedy.as_str() {
-            "" => String::new(),
-            remedy => format!("{:13}{:width$}  fix: {remedy}\n", "", ""),
-        };
-        format!("{}\n{remedy}", line.trim_end())
-    });
-    let text: String = lines.collect();
+        let fix = format!("fix: {}", item.remedy);
+        let mut said = vec![item.found.as_str(), &fix];
+        said.truncate(if item.remedy.is_empty() { 1 } else { 2 });
+        if width.is_none_or(|width| width >= ALIGNED_FROM) {
+            let mut head = format!("{state:11}  {:name_width$}  ", item.name);
+            for said in said {
+                page.sentence(&head, said);
+                head = " ".repeat(13 + name_width + 2);
+            }
+        } else {
+            let head = format!("{state:8} ");
+            let named = match item.found.as_str() {
+                "" => item.name.clone(),
+                found => format!("{}: {found}", item.name),
+            };
+            page.sentence(&head, &named);
+            for fix in &said[1..] {
+                page.sentence(&" ".repeat(head.len()), fix);
+            }
+        }
+    }
     let can = |can: bool| if can { "yes" } else { "no" };
-    text + &format!(
-        "\nmeasure: {}; switch schedulers: {}\n",
-        can(diagnosis.can_measure),
-        can(diagnosis.can_switch)
-    )
+    page.text
+        + &format!(
+            "\nmeasure: {}; switch schedulers: {}\n",
+            can(diagnosis.can_measure),
+            can(diagnosis.can_switch)
+        )
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ fn a_healthy_machine_has_nothing_to_mend() {
     for item in &diagnosis.items {
         assert_eq!((item.state, &*item.remedy), (ItemState::Ok, ""), "{item:?}");
     }
-    assert!(render(&diagnosis).ends_with("measure: yes; switch schedulers: yes\n"));
+    assert!(render(&diagnosis, None).ends_with("measure: yes; switch schedulers: yes\n"));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn each_fault_shows_in_its_own_line_with_its_remedy() {
                 "{item:?}"
             );
         }
-        let text = render(&diagnosis);
+        let text = render(&diagnosis, None);
         assert!(text.contains("fix: "), "{text}");
         assert!(
             !text.contains(|c: char| c != '\n' && c.is_control()),
@@ -269,7 +269,7 @@ fn a_weight_counts_only_where_something_reads_it() {
         assert_eq!(state_of(&facts, "weights"), state, "{active} {readers:?}");
     }
     let diagnosis = diagnose(&with("kyber", &[Reader::Bfq], &[]), false);
-    let text = render(&diagnosis);
+    let text = render(&diagnosis, None);
     assert!(
         text.contains("sda: kyber ignores the weight of /db (500)"),
         "{text}"

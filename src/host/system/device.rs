@@ -10,6 +10,7 @@ pub(crate) mod io_stat;
 mod level;
 pub mod mounts;
 mod multipath;
+mod natural;
 mod partition;
 mod place;
 mod resolve;
@@ -306,7 +307,7 @@ pub(crate) fn names_in(directory: &Path) -> Result<Vec<String>> {
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
-    names.sort_unstable();
+    names.sort_by_cached_key(|name| natural::natural(name));
     Ok(names)
 }
 

@@ -23,6 +23,7 @@ pub mod live; // what a live run saw
 pub mod markdown; // Markdown for code hosts
 pub mod noise; // what an arm against itself tells
 pub mod openmetrics; // Prometheus
+pub mod page; // lines and tables that fit a terminal
 pub mod paint; // colours of the text report
 pub mod perfetto; // traces for Perfetto
 mod rounds; // the rounds that pictures show

@@ -2,29 +2,27 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
 use iosched_result::measured::snapshot::{Log2Histogram, OwnerKind};
+use iosched_result::report::page::{Column, Page};
 use iosched_result::report::{escape, units};
 use iosched_result::stat::{HardwareQueue, LatencySummary, LiveDevice, LiveOrder, LiveProcess};
 
 use super::text::{p50, p99};
-use super::{syncs, waits};
+use super::waits;
 use crate::cli::DetailChoice;
 
-pub fn device_lines(device: &LiveDevice, wanted: &[DetailChoice]) -> String {
-    let mut text = String::new();
+pub fn device_lines(page: &mut Page, device: &LiveDevice, wanted: &[DetailChoice]) {
     for detail in wanted {
-        text += &match detail {
-            DetailChoice::Order => device.order.as_ref().map_or(String::new(), order),
-            DetailChoice::Fairness => fairness(device),
-            DetailChoice::Merges => merges(device),
-            DetailChoice::Stages => stages(device),
-            DetailChoice::Waits => waits::of_device(device),
-            DetailChoice::Asked => asked(device),
-            DetailChoice::Syncs => String::new(),
-        };
+        match detail {
+            DetailChoice::Order => page.lines(&device.order.as_ref().map_or(String::new(), order)),
+            DetailChoice::Fairness => page.lines(&fairness(device)),
+            DetailChoice::Merges => page.lines(&merges(device)),
+            DetailChoice::Stages => stages(page, device),
+            DetailChoice::Waits => page.lines(&waits::of_device(device)),
+            DetailChoice::Asked => page.lines(&asked(device)),
+            DetailChoice::Syncs => {}
+        }
     }
-    text
 }
 
 fn number(value: Option<f64>) -> String {
@@ -135,21 +133,33 @@ fn merges(device: &LiveDevice) -> String {
     text
 }
 
-fn stages(device: &LiveDevice) -> String {
-    let mut table = plain([
-        "OP", "I/Os", "Q2G p50", "p99", "G2D p50", "p99", "I2D p50", "p99", "D2C p50", "p99",
-        "Q2C p50", "p99",
-    ]);
-    for op in &device.ops {
+/// The median and the 99th percentile of each stage: where both have no room, the latter stays.
+const STAGES: [Column; 10] = [
+    Column::quantity("Q2G p50", 2),
+    Column::quantity("Q2G p99", 1),
+    Column::quantity("G2D p50", 2),
+    Column::quantity("G2D p99", 0),
+    Column::quantity("I2D p50", 2),
+    Column::quantity("I2D p99", 1),
+    Column::quantity("D2C p50", 2),
+    Column::quantity("D2C p99", 0),
+    Column::quantity("Q2C p50", 2),
+    Column::quantity("Q2C p99", 0),
+];
+
+fn stages(page: &mut Page, device: &LiveDevice) {
+    let named = [Column::name("OP", 0), Column::count("I/Os", 0)];
+    let rows = device.ops.iter().map(|op| {
         let named = [op.op.name().to_owned(), op.ios.to_string()];
         let stages = [&op.q2g, &op.g2d, &op.i2d, &op.device, &op.total];
-        table.add_row(named.into_iter().chain(quantiles(stages)));
-    }
-    let mut text = if device.ops.is_empty() {
-        String::new()
-    } else {
-        format!("{table}\n")
-    };
+        named.into_iter().chain(quantiles(stages)).collect()
+    });
+    page.table(&[&named[..], &STAGES].concat(), &rows.collect::<Vec<_>>());
+    page.lines(&fsyncs(device));
+}
+
+fn fsyncs(device: &LiveDevice) -> String {
+    let mut text = String::new();
     let flushes = &device.flushes;
     let mean = |sum: u64, n: u64| units::time((n > 0).then(|| sum as f64 / n as f64));
     let empty = device
@@ -203,16 +213,32 @@ fn quantiles<const N: usize>(stages: [&LatencySummary; N]) -> impl Iterator<Item
         .flat_map(|stage| [p50(stage), p99(stage)])
 }
 
-pub fn process_lines(rows: &[&LiveProcess], wanted: &[DetailChoice]) -> String {
-    let lines = wanted.iter().map(|detail| match detail {
-        DetailChoice::Fairness => fairness_of(rows),
-        DetailChoice::Merges => merges_of(rows),
-        DetailChoice::Stages => stages_of(rows),
-        DetailChoice::Waits => waits::of_processes(rows),
-        DetailChoice::Asked => asked_of(rows),
-        DetailChoice::Order | DetailChoice::Syncs => String::new(),
+pub fn process_lines(page: &mut Page, rows: &[&LiveProcess], wanted: &[DetailChoice]) {
+    for detail in wanted {
+        match detail {
+            DetailChoice::Fairness => fairness_of(page, rows),
+            DetailChoice::Merges => merges_of(page, rows),
+            DetailChoice::Stages => stages_of(page, rows),
+            DetailChoice::Waits => waits::of_processes(page, rows),
+            DetailChoice::Asked => asked_of(page, rows),
+            DetailChoice::Order | DetailChoice::Syncs => {}
+        }
+    }
+}
+
+/// A table of processes: their names, and the cells of those that have some.
+fn processes(
+    page: &mut Page,
+    columns: &[Column],
+    rows: &[&LiveProcess],
+    cells: impl Fn(&LiveProcess) -> Option<Vec<String>>,
+) {
+    let names = [Column::count("PID", 0), Column::name("COMM", 0)];
+    let rows = rows.iter().filter_map(|row| {
+        let cells = cells(row)?;
+        Some(named(row).into_iter().chain(cells).collect())
     });
-    lines.collect()
+    page.table(&[&names[..], columns].concat(), &rows.collect::<Vec<_>>());
 }
 
 /// PID and name of a process; a row per control group shows the group's path instead.
@@ -227,26 +253,19 @@ pub fn named(row: &LiveProcess) -> [String; 2] {
     [units::optional(row.pid), escape::line(&name)]
 }
 
-fn fairness_of(rows: &[&LiveProcess]) -> String {
-    let mut table = plain([
-        "PID",
-        "COMM",
-        "DEVICE TIME",
-        "BYTES",
-        "BACKLOGGED",
-        "STARVED max",
-        ">100 ms",
-        ">1 s",
-        "PRIO",
-    ]);
-    for row in rows {
-        let Some(fairness) = &row.fairness else {
-            continue;
-        };
-        let [pid, name] = named(row);
-        table.add_row([
-            pid,
-            name,
+fn fairness_of(page: &mut Page, rows: &[&LiveProcess]) {
+    let columns = [
+        Column::count("DEVICE TIME", 0),
+        Column::count("BYTES", 0),
+        Column::count("BACKLOGGED", 2),
+        Column::quantity("STARVED max", 0),
+        Column::count(">100 ms", 3),
+        Column::count(">1 s", 4),
+        Column::count("PRIO", 1),
+    ];
+    processes(page, &columns, rows, |row| {
+        let fairness = row.fairness.as_ref()?;
+        Some(vec![
             units::share(fairness.device_time_share),
             units::share(fairness.bytes_share),
             units::share(Some(fairness.backlogged_share)),
@@ -254,20 +273,13 @@ fn fairness_of(rows: &[&LiveProcess]) -> String {
             fairness.starved_100ms.to_string(),
             fairness.starved_1s.to_string(),
             priority(row.ioprio),
-        ]);
-    }
-    format!("{table}\n")
+        ])
+    });
 }
 
-fn stages_of(rows: &[&LiveProcess]) -> String {
-    let mut table = plain([
-        "PID", "COMM", "Q2G p50", "p99", "G2D p50", "p99", "I2D p50", "p99", "D2C p50", "p99",
-        "Q2C p50", "p99",
-    ]);
-    for row in rows {
-        let Some(stages) = &row.stages else {
-            continue;
-        };
+fn stages_of(page: &mut Page, rows: &[&LiveProcess]) {
+    processes(page, &STAGES, rows, |row| {
+        let stages = row.stages.as_ref()?;
         let stages = [
             &stages.q2g,
             &stages.g2d,
@@ -275,48 +287,44 @@ fn stages_of(rows: &[&LiveProcess]) -> String {
             &row.device_time,
             &stages.total,
         ];
-        table.add_row(named(row).into_iter().chain(quantiles(stages)));
-    }
-    if table.is_empty() {
-        return String::new();
-    }
-    format!("{table}\n")
+        Some(quantiles(stages).collect())
+    });
 }
 
-fn asked_of(rows: &[&LiveProcess]) -> String {
-    let mut table = plain([
-        "PID", "COMM", "A2Q p50", "p99", "A2D p50", "p99", "A2C p50", "p99",
-    ]);
-    for row in rows {
-        if let Some(asked) = &row.asked {
-            let stages = [&asked.a2q, &asked.a2d, &asked.a2c];
-            table.add_row(named(row).into_iter().chain(quantiles(stages)));
-        }
-    }
-    if table.is_empty() {
-        return String::new();
-    }
-    format!("{table}\n")
+fn asked_of(page: &mut Page, rows: &[&LiveProcess]) {
+    let columns = [
+        Column::quantity("A2Q p50", 1),
+        Column::quantity("A2Q p99", 0),
+        Column::quantity("A2D p50", 1),
+        Column::quantity("A2D p99", 0),
+        Column::quantity("A2C p50", 1),
+        Column::quantity("A2C p99", 0),
+    ];
+    processes(page, &columns, rows, |row| {
+        let asked = row.asked.as_ref()?;
+        Some(quantiles([&asked.a2q, &asked.a2d, &asked.a2c]).collect())
+    });
 }
 
-fn merges_of(rows: &[&LiveProcess]) -> String {
-    let mut table = plain([
-        "PID", "COMM", "BACK", "FRONT", "RQ", "MERGED", "BIOS/REQ", "REQ SIZE",
-    ]);
-    for row in rows {
-        let [pid, name] = named(row);
-        table.add_row([
-            pid,
-            name,
+fn merges_of(page: &mut Page, rows: &[&LiveProcess]) {
+    let columns = [
+        Column::count("BACK", 1),
+        Column::count("FRONT", 1),
+        Column::count("RQ", 1),
+        Column::count("MERGED", 0),
+        Column::count("BIOS/REQ", 0),
+        Column::quantity("REQ SIZE", 0),
+    ];
+    processes(page, &columns, rows, |row| {
+        Some(vec![
             row.merges.back.to_string(),
             row.merges.front.to_string(),
             row.merges.rq.to_string(),
             units::share(row.merge_ratio),
             bios(row.bios_per_request),
             size(row.mean_request_bytes),
-        ]);
-    }
-    format!("{table}\n")
+        ])
+    });
 }
 
 fn priority((class, level): (u8, u8)) -> String {
@@ -326,22 +334,6 @@ fn priority((class, level): (u8, u8)) -> String {
         2 => format!("be/{level}"),
         _ => "idle".to_owned(),
     }
-}
-
-/// Numbers are right-aligned, names (COMM, OP) left-aligned.
-pub fn plain<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(header);
-    for (index, name) in header.iter().enumerate() {
-        if ["COMM", "OP", syncs::WHERE, waits::HEADER].contains(name) {
-            continue;
-        }
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
 }
 
 #[cfg(test)]

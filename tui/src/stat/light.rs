@@ -1,13 +1,10 @@
 //! `iosched stat --light`: the device time of each disk, with two programs per I/O.
 
-use std::io::Write;
-
 use anyhow::Result;
-use iosched_files::stdout;
 use iosched_result::failure::Failure;
-use iosched_result::measured::snapshot::Interval;
+use iosched_result::report::page::Page;
 use iosched_result::report::{escape, units};
-use iosched_result::stat::{DeviceState, LightDevice, LightRecord, light};
+use iosched_result::stat::{LightDevice, LightRecord};
 
 use super::text::{p50, p99};
 use crate::cli::{Output, Stat};
@@ -23,29 +20,12 @@ pub fn refuse_more(arguments: &Stat) -> Result<()> {
     Ok(())
 }
 
-pub fn print(
-    interval: &Interval,
-    time: String,
-    states: &[DeviceState],
-    is_json: bool,
-) -> Result<()> {
-    let record = light(interval, time, states);
-    let mut out = stdout::lines();
-    if is_json {
-        let line = escape::json(&serde_json::to_string(&record)?);
-        writeln!(out, "{line}")?;
-    } else {
-        out.write_all(render(&record).as_bytes())?;
+pub fn render(record: &LightRecord, width: Option<usize>) -> Page {
+    let mut page = Page::new(width);
+    for device in &record.devices {
+        page.lines(&lines(device, &record.time));
     }
-    Ok(())
-}
-
-fn render(record: &LightRecord) -> String {
-    record
-        .devices
-        .iter()
-        .map(|device| lines(device, &record.time))
-        .collect()
+    page
 }
 
 fn lines(device: &LightDevice, time: &str) -> String {

@@ -2,31 +2,25 @@
 
 use std::fmt::Write;
 
+use iosched_result::report::page::{Column, Page};
 use iosched_result::report::{escape, units};
 use iosched_result::stat::{LivePause, LiveSync, LiveSyncs, SyncPlace, SyncShare, SyncWho};
 
-use super::detail::plain;
 use super::text::{p50, p99};
 use super::waits::HEADER;
 
-pub const WHERE: &str = "WHERE";
 /// A cause with less is not worth a word.
 const LEAST_SHARE: f64 = 0.005;
 
-pub fn render(syncs: &LiveSyncs, seconds: f64) -> String {
-    let mut text = headline(syncs, seconds);
-    if !syncs.calls.is_empty() {
-        let _ = writeln!(text, "{}", calls(&syncs.calls));
-    }
+pub fn render(page: &mut Page, syncs: &LiveSyncs, seconds: f64) {
+    page.lines(&headline(syncs, seconds));
+    calls(page, &syncs.calls);
     for (rows, what) in [
         (&syncs.throttled, "THROTTLED"),
         (&syncs.writeback, "WRITEBACK"),
     ] {
-        if !rows.is_empty() {
-            let _ = writeln!(text, "{}", pauses(rows, what));
-        }
+        pauses(page, rows, what);
     }
-    text
 }
 
 fn headline(syncs: &LiveSyncs, seconds: f64) -> String {
@@ -60,7 +54,7 @@ fn headline(syncs: &LiveSyncs, seconds: f64) -> String {
             let _ = write!(text, "   {count} {what}");
         }
     }
-    text + "\n"
+    text
 }
 
 fn named(who: &SyncWho, place: &SyncPlace) -> [String; 3] {
@@ -73,13 +67,22 @@ fn named(who: &SyncWho, place: &SyncPlace) -> [String; 3] {
     ]
 }
 
-fn calls(rows: &[LiveSync]) -> comfy_table::Table {
-    let mut table = plain([
-        "PID", "COMM", WHERE, "SYNCS", "MEAN", "p50", "p99", "OPEN", "OLDEST", HEADER,
-    ]);
-    for row in rows {
+fn calls(page: &mut Page, rows: &[LiveSync]) {
+    let columns = [
+        Column::count("PID", 0),
+        Column::name("COMM", 0),
+        Column::name("WHERE", 2),
+        Column::count("SYNCS", 0),
+        Column::quantity("MEAN", 0),
+        Column::quantity("p50", 5),
+        Column::quantity("p99", 1),
+        Column::count("OPEN", 3),
+        Column::quantity("OLDEST", 4),
+        Column::list(HEADER, 0),
+    ];
+    let cells = rows.iter().map(|row| {
         let [pid, name, place] = named(&row.who, &row.place);
-        table.add_row([
+        vec![
             pid,
             name,
             place,
@@ -90,9 +93,9 @@ fn calls(rows: &[LiveSync]) -> comfy_table::Table {
             row.under_way.to_string(),
             units::time(row.oldest_ns.map(|ns| ns as f64)),
             causes(&row.waits),
-        ]);
-    }
-    table
+        ]
+    });
+    page.table(&columns, &cells.collect::<Vec<_>>());
 }
 
 fn causes(waits: &[SyncShare]) -> String {
@@ -105,19 +108,26 @@ fn causes(waits: &[SyncShare]) -> String {
     said.join(", ")
 }
 
-fn pauses(rows: &[LivePause], what: &str) -> comfy_table::Table {
-    let mut table = plain(["PID", "COMM", WHERE, what, "MEAN", "OF THE TIME"]);
-    for row in rows {
+fn pauses(page: &mut Page, rows: &[LivePause], what: &'static str) {
+    let columns = [
+        Column::count("PID", 0),
+        Column::name("COMM", 0),
+        Column::name("WHERE", 0),
+        Column::count(what, 0),
+        Column::quantity("MEAN", 0),
+        Column::count("OF THE TIME", 0),
+    ];
+    let cells = rows.iter().map(|row| {
         let [pid, name, place] = named(&row.who, &row.place);
         let mean = (row.count > 0).then(|| row.ns as f64 / row.count as f64);
-        table.add_row([
+        vec![
             pid,
             name,
             place,
             row.count.to_string(),
             units::time(mean),
             units::share(Some(row.share)),
-        ]);
-    }
-    table
+        ]
+    });
+    page.table(&columns, &cells.collect::<Vec<_>>());
 }

@@ -1,27 +1,26 @@
 //! Renders a record of `iosched stat` as a table. Pure.
 
-use comfy_table::{CellAlignment, Table, presets};
-use iosched_result::measured::snapshot::{Edges, InFlight, Quality, StatusCount};
+use iosched_result::measured::snapshot::{Edges, InFlight, OwnerKind, Quality, StatusCount};
+use iosched_result::report::page::{Column, Page};
 use iosched_result::report::{escape, units};
 use iosched_result::stat::{LatencySummary, LiveDevice, LiveFile, LiveProcess, LiveRecord};
 
 use super::{detail, syncs, throttled};
 use crate::cli::DetailChoice;
 
-pub fn render(record: &LiveRecord, wanted: &[DetailChoice]) -> String {
-    let mut text = String::new();
+/// `width`: of the terminal; without one, everything is there.
+pub fn render(record: &LiveRecord, wanted: &[DetailChoice], width: Option<usize>) -> Page {
+    let mut page = Page::new(width);
     for device in &record.devices {
-        text += &device_lines(device, record);
-        text += &detail::device_lines(device, wanted);
+        page.lines(&device_lines(device, record));
+        detail::device_lines(&mut page, device, wanted);
         let rows: Vec<&LiveProcess> = record
             .processes
             .iter()
             .filter(|row| row.device == device.device)
             .collect();
-        if !rows.is_empty() {
-            text += &table(&rows);
-            text += &detail::process_lines(&rows, wanted);
-        }
+        table(&mut page, &rows);
+        detail::process_lines(&mut page, &rows, wanted);
     }
     let others: Vec<&LiveProcess> = record
         .processes
@@ -29,13 +28,13 @@ pub fn render(record: &LiveRecord, wanted: &[DetailChoice]) -> String {
         .filter(|row| row.device.is_empty())
         .collect();
     if !others.is_empty() {
-        text += "all devices\n";
-        text += &table(&others);
+        page.lines("all devices");
+        table(&mut page, &others);
     }
     if let Some(syncs) = &record.syncs {
-        text += &syncs::render(syncs, record.interval_s);
+        syncs::render(&mut page, syncs, record.interval_s);
     }
-    text
+    page
 }
 
 fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
@@ -166,54 +165,74 @@ pub(super) fn those_seen(counts: &[(&str, u64)], statuses: &[StatusCount]) -> St
     }
 }
 
-fn table(rows: &[&LiveProcess]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+/// The columns; the last one has what a row belongs to, and without that some rows are only numbers.
+fn columns(rows: &[&LiveProcess]) -> [Column; 16] {
     let is_by_file = rows.iter().any(|row| row.file.is_some());
-    let last = if is_by_file { "FILE" } else { "CGROUP" };
-    table.set_header([
-        "PID", "COMM", "READ/s", "WRITE/s", "BYTES/s", "WAIT p50", "p99", "max", "STALL",
-        "DEV p50", "p99", "max", "MERGES", "NOW", "OLDEST", last,
-    ]);
-    let seconds = |row: &LiveProcess, n: u64| {
-        if row.ios == 0 {
-            0.0
-        } else {
-            row.iops * n as f64 / row.ios as f64
-        }
+    let has_groups = rows
+        .iter()
+        .any(|row| row.pid.is_none() && row.kind == OwnerKind::Process);
+    let last = match (is_by_file, has_groups) {
+        (true, _) => Column::name("FILE", 0),
+        (false, true) => Column::name("CGROUP", 0),
+        (false, false) => Column::name("CGROUP", 3),
     };
-    for row in rows {
-        table.add_row([
-            row.pid.map_or("-".to_owned(), |pid| pid.to_string()),
-            escape::line(&row.comm),
-            units::count(seconds(row, row.reads)),
-            units::count(seconds(row, row.writes)),
-            units::throughput(row.bytes_per_s),
-            p50(&row.queue_wait),
-            p99(&row.queue_wait),
-            units::time(row.queue_wait.max_ns),
-            units::share(Some(row.stalled_share)),
-            p50(&row.device_time),
-            p99(&row.device_time),
-            units::time(row.device_time.max_ns),
-            (row.merges.back + row.merges.front + row.merges.rq).to_string(),
-            row.in_flight.map_or("-".to_owned(), |now| {
-                let requests = format!("{} + {}", now.queued, now.issued);
-                match blocked(row.in_flight) {
-                    Some(blocked) => format!("{blocked}, {requests}"),
-                    None => requests,
-                }
-            }),
-            oldest(row.in_flight),
-            where_it_belongs(row, is_by_file),
-        ]);
-    }
-    for index in (0..15).filter(|index| *index != 1) {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
+    [
+        Column::count("PID", 0),
+        Column::name("COMM", 0),
+        Column::count("READ/s", 0),
+        Column::count("WRITE/s", 0),
+        Column::quantity("BYTES/s", 1),
+        Column::quantity("WAIT p50", 2),
+        Column::quantity("WAIT p99", 0),
+        Column::quantity("WAIT max", 8),
+        Column::count("STALL", 4),
+        Column::quantity("DEV p50", 5),
+        Column::quantity("DEV p99", 0),
+        Column::quantity("DEV max", 9),
+        Column::count("MERGES", 10),
+        Column::quantity("NOW", 6),
+        Column::quantity("OLDEST", 7),
+        last,
+    ]
+}
+
+fn table(page: &mut Page, rows: &[&LiveProcess]) {
+    let columns = columns(rows);
+    let is_by_file = rows.iter().any(|row| row.file.is_some());
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| cells(row, is_by_file)).collect();
+    page.table(&columns, &rows);
+}
+
+fn cells(row: &LiveProcess, is_by_file: bool) -> Vec<String> {
+    let per_second = |n: u64| match row.ios {
+        0 => 0.0,
+        ios => row.iops * n as f64 / ios as f64,
+    };
+    let now = row.in_flight.map_or("-".to_owned(), |now| {
+        let requests = format!("{} + {}", now.queued, now.issued);
+        match blocked(row.in_flight) {
+            Some(blocked) => format!("{blocked}, {requests}"),
+            None => requests,
         }
-    }
-    format!("{table}\n")
+    });
+    vec![
+        row.pid.map_or("-".to_owned(), |pid| pid.to_string()),
+        escape::line(&row.comm),
+        units::count(per_second(row.reads)),
+        units::count(per_second(row.writes)),
+        units::throughput(row.bytes_per_s),
+        p50(&row.queue_wait),
+        p99(&row.queue_wait),
+        units::time(row.queue_wait.max_ns),
+        units::share(Some(row.stalled_share)),
+        p50(&row.device_time),
+        p99(&row.device_time),
+        units::time(row.device_time.max_ns),
+        (row.merges.back + row.merges.front + row.merges.rq).to_string(),
+        now,
+        oldest(row.in_flight),
+        where_it_belongs(row, is_by_file),
+    ]
 }
 
 /// Its file or its control group.

@@ -35,7 +35,7 @@ fn what_is_in_flight_stands_beside_what_is_on_average() {
             issued,
             oldest_ns,
         });
-        let text = render(&watched(device.clone(), Vec::new()), &[]);
+        let text = render(&watched(device.clone(), Vec::new()), &[], None).text;
         text.lines().nth(2).expect("a line").to_owned()
     };
     let full = line(256, 128, Some(1_040_000));
@@ -53,7 +53,7 @@ fn what_is_in_flight_stands_beside_what_is_on_average() {
         "not seen"
     );
     device.in_flight = None;
-    let text = render(&watched(device, Vec::new()), &[]);
+    let text = render(&watched(device, Vec::new()), &[], None).text;
     assert!(text.contains("on average; now -\n"), "{text}");
 }
 
@@ -65,7 +65,7 @@ fn who_waits_for_a_request_is_said() {
             blocked,
             ..InFlight::default()
         });
-        let text = render(&watched(device.clone(), Vec::new()), &[]);
+        let text = render(&watched(device.clone(), Vec::new()), &[], None).text;
         text.lines().nth(3).expect("a line").to_owned()
     };
     assert!(line(Some(3)).contains("%, 3 blocked   merges"));
@@ -87,7 +87,7 @@ fn a_percentile_of_few_says_so() {
             (latency.p50_is_of_few, latency.p99_is_of_few),
             (ios < 200, true)
         );
-        let text = render(&record, &[]);
+        let text = render(&record, &[], None).text;
         assert!(text.contains(&format!("device p50 {mark}2.")), "{text}");
         let row = text
             .lines()
@@ -96,7 +96,7 @@ fn a_percentile_of_few_says_so() {
         assert_eq!(row.matches('~').count(), 1 + mark.len(), "{row}");
     }
     let nothing = watched(DeviceNumbers::new("loop0"), Vec::new());
-    assert!(!render(&nothing, &[]).contains('~'));
+    assert!(!render(&nothing, &[], None).text.contains('~'));
 }
 
 fn owner(tgid: u32, comm: &str) -> OwnerNumbers {
@@ -130,14 +130,14 @@ fn the_stages_are_told_of_each_process_that_has_them() {
             owner(8, "without"),
         ],
     );
-    let text = render(&record, &[DetailChoice::Stages]);
+    let text = render(&record, &[DetailChoice::Stages], None).text;
     let rows: Vec<String> = text
         .lines()
         .skip_while(|line| !line.contains("Q2G p50"))
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
     let wanted = [
-        "PID COMM Q2G p50 p99 G2D p50 p99 I2D p50 p99 D2C p50 p99 Q2C p50 p99",
+        "PID COMM Q2G p50 Q2G p99 G2D p50 G2D p99 I2D p50 I2D p99 D2C p50 D2C p99 Q2C p50 Q2C p99",
         "7 reader ~2.95 ms ~2.95 ms ~39.9 us ~39.9 us - - ~5.11 ms ~5.11 ms ~8.00 ms ~8.00 ms",
     ];
     assert_eq!(rows, wanted, "{text}");
@@ -154,8 +154,13 @@ fn merging_is_told_of_each_process() {
         rq: 1,
     };
     let record = watched(DeviceNumbers::new("loop0"), vec![writer, owner(7, "idle")]);
-    let plain = render(&record, &[]);
-    let text = render(&record, &[DetailChoice::Fairness, DetailChoice::Merges]);
+    let plain = render(&record, &[], None).text;
+    let text = render(
+        &record,
+        &[DetailChoice::Fairness, DetailChoice::Merges],
+        None,
+    )
+    .text;
     let rows: Vec<Vec<&str>> = text
         .lines()
         .skip_while(|line| !line.contains("BIOS/REQ"))

@@ -1,10 +1,11 @@
 //! Renders what I/Os wait for. Pure.
 
 use iosched_result::measured::snapshot::CauseShare;
+use iosched_result::report::page::{Column, Page};
 use iosched_result::report::units;
 use iosched_result::stat::{LiveDevice, LiveProcess};
 
-use super::detail::{named, plain};
+use super::detail::named;
 
 pub const HEADER: &str = "WAITS FOR";
 /// A cause with less is not worth a word.
@@ -21,18 +22,19 @@ pub fn of_device(device: &LiveDevice) -> String {
     }
 }
 
-pub fn of_processes(rows: &[&LiveProcess]) -> String {
-    let mut table = plain(["PID", "COMM", "PER I/O", HEADER]);
-    for row in rows {
-        if let Some(causes) = causes(&row.waits) {
-            let [pid, name] = named(row);
-            table.add_row([pid, name, per_io(&row.waits, row.ios), causes]);
-        }
-    }
-    if table.is_empty() {
-        return String::new();
-    }
-    format!("{table}\n")
+pub fn of_processes(page: &mut Page, rows: &[&LiveProcess]) {
+    let columns = [
+        Column::count("PID", 0),
+        Column::name("COMM", 0),
+        Column::quantity("PER I/O", 0),
+        Column::list(HEADER, 0),
+    ];
+    let cells = rows.iter().filter_map(|row| {
+        let [pid, name] = named(row);
+        let causes = causes(&row.waits)?;
+        Some(vec![pid, name, per_io(&row.waits, row.ios), causes])
+    });
+    page.table(&columns, &cells.collect::<Vec<_>>());
 }
 
 /// All waits and the device time of an I/O, on average. Where none completed, somebody may wait all the same.
