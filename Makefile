@@ -8,7 +8,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 PREFIX ?= /usr/local
 BUILD = cargo build --release --workspace --locked
 
-.PHONY: all install demo demo-tui test simulate soak vmtest fresh-machine-test bench lint fmt setup-build
+.PHONY: all install package demo demo-tui test simulate soak vmtest fresh-machine-test bench lint fmt setup-build
 
 all: setup-build
 	$(BUILD)
@@ -16,6 +16,12 @@ all: setup-build
 # Installs what `make` has built.
 install:
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/iosched target/release/iosched-ab target/release/iosched-read
+
+# target/package/*.deb and *.rpm.
+package:
+	@contrib/setup.sh build package
+	contrib/shipped.sh
+	contrib/package.sh
 
 setup-build:
 	@contrib/setup.sh build

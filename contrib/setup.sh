@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a group needs, on Debian and Ubuntu: first a Rust toolchain, then packages. Prints what it installs and from
 # where; does nothing if everything is installed. Usage: contrib/setup.sh GROUP...
-# Groups: build, demo, test, vmtest (tests in virtual machines), bench, lint.
+# Groups: build, demo, test, vmtest (tests in virtual machines), bench, lint, package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/target/tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
@@ -9,8 +9,9 @@ export PATH="$PWD/target/tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 declare -A packages=(
 	[build]="gcc libc6-dev make pkg-config libelf-dev zlib1g-dev clang"
 	[demo]="fio kmod"
-	[test]="fio jq e2fsprogs btrfs-progs xfsprogs util-linux util-linux-extra fdisk procps kmod dmsetup clang-14 clang-19 libxml2-utils perl python3-jsonschema shellcheck sysbench ioping dbench stress-ng rocksdb-tools postgresql ansible-core udev systemd python3-venv"
+	[test]="binutils libzstd-dev fio jq e2fsprogs btrfs-progs xfsprogs util-linux util-linux-extra fdisk procps kmod dmsetup clang-14 clang-19 libxml2-utils perl python3-jsonschema shellcheck sysbench ioping dbench stress-ng rocksdb-tools postgresql ansible-core udev systemd python3-venv"
 	[vmtest]="qemu-system-x86 busybox-static cpio kmod xz-utils jq binutils debian-archive-keyring fio blktrace dmsetup"
+	[package]="binutils libzstd-dev dpkg rpm gzip jq"
 	[bench]="fio jq libbpf-tools bpftrace time"
 	[lint]="clang-format-19 clang-14 clang-19 jq"
 )

@@ -75,7 +75,7 @@ fn version(path: &Path) -> Option<(u64, i64, i64)> {
 
 /// With the path of its file in the command that goes on with it.
 fn rendered(result: &ResultFile, output: Option<&Path>) -> String {
-    let text = text::render(result, false, Some(print::pictures()));
+    let text = text::render(result, print::look());
     let Some(path) = output else {
         return text;
     };

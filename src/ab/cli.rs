@@ -1,5 +1,6 @@
 //! The command line of `iosched-ab`.
 
+mod heading;
 mod read_loop;
 mod run;
 mod scratch;
@@ -37,10 +38,14 @@ pub struct Cli {
     pub messages: Verbosity,
 }
 
+/// As clap's own, with what stands before the help after the usage.
+const WITH_EXAMPLES_FIRST: &str =
+    "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
+
 #[derive(Subcommand)]
 pub enum Command {
     /// Run a workload under each arm in interleaved rounds, and print a verdict for each comparison
-    #[command(after_help = run::help())]
+    #[command(help_template = WITH_EXAMPLES_FIRST, before_help = run::EXAMPLES, after_help = run::help())]
     Run(Box<Run>),
     /// Compare an arm with itself: the smallest difference that this machine can show, and how long that takes
     #[command(
@@ -93,6 +98,11 @@ pub enum Command {
     Completions {
         /// Shell to complete for
         shell: clap_complete::Shell,
+    },
+    /// Print a manual page in roff: `iosched-ab manual run | man -l -` shows one
+    Manual {
+        /// The command whose page it is [default: the program's own]
+        command: Option<String>,
     },
     /// Check what only this build can tell, for the tests of a release
     #[command(hide = true)]

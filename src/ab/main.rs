@@ -42,7 +42,7 @@ use iosched_experiment::workload;
 use iosched_files::interrupt;
 use iosched_host::safety::{guardian, journal, panics};
 use iosched_read::messages::{self, note};
-use iosched_read::program::{completions, exit_code, reading, say};
+use iosched_read::program::{completions, exit_code, manual, reading, say};
 use iosched_read::{gate, metrics, persist, report};
 
 fn main() -> ExitCode {
@@ -78,6 +78,7 @@ fn work() -> ExitCode {
         Command::Metrics => metrics::run(),
         Command::Workloads => workloads::list(),
         Command::Completions { shell } => completions(shell, Cli::command()),
+        Command::Manual { command } => manual(command.as_deref(), Cli::command()),
         Command::SelfCheck => self_check::run(),
     });
     exit_code(outcome)

@@ -272,7 +272,7 @@ fn conclude(outcome: Result<TuneResult>, output: Option<&Path>) -> Result<()> {
         }
         (Err(error), None) => return Err(error),
     };
-    let text = report::render(&tune, false, Some(print::pictures()));
+    let text = report::render(&tune, print::look());
     if let Some(path) = output {
         print::print_painted(&text)?;
         print::say_where(path)?;

@@ -27,6 +27,7 @@ use iosched_result::types::queue::{Applied, State};
 use iosched_result::types::result::{
     Design, Exclusion, ResultFile, Round, Status, Subject, WorkloadInfo,
 };
+use iosched_result::why::RoundWhy;
 
 pub use program::{MOST_PROGRAMS, Program};
 
@@ -231,13 +232,15 @@ impl Rotation {
 
     /// Ends the current turn. Without a `window` it was not measured and adds no round. `window` covers this disk
     /// alone; `state` is in force now, None when the disk is gone; `fairness` among the processes of the window, if
-    /// there were several; `programs` are those of [`Rotation::new`], with their processes of this window.
+    /// there were several; `programs` are those of [`Rotation::new`], with their processes of this window; `why`: who
+    /// waited behind whom in it, if that was kept.
     pub fn end(
         &mut self,
         window: Option<Interval>,
         state: Option<&State>,
         fairness: Option<f64>,
         programs: Vec<Participant>,
+        why: Option<RoundWhy>,
     ) -> Result<Option<Round>> {
         if let Some(why) = window
             .as_ref()
@@ -274,7 +277,7 @@ impl Rotation {
             cached_bytes: None,
             parts: Vec::new(),
             times: None,
-            why: None,
+            why,
             uevents: Vec::new(),
         };
         let mut round = finished.round(&now.turn, &self.arms()[now.turn.planned.arm]);

@@ -51,7 +51,7 @@ fn turn(rotation: &mut Rotation, end: impl FnOnce(&mut Rotation, &mut State)) ->
     // Which arm is the faster one changes from block to block, so this is never decided.
     let is_fast = (rotation.recorded.rounds() / 2).is_multiple_of(2) == (ios == 2000);
     let window = window(ios, if is_fast { 1_000_000 } else { 2_000_000 });
-    let round = rotation.end(Some(window), Some(&state), Some(0.5), Vec::new());
+    let round = rotation.end(Some(window), Some(&state), Some(0.5), Vec::new(), None);
     round.unwrap().unwrap()
 }
 
@@ -123,7 +123,7 @@ fn a_turn_that_was_not_measured_is_no_round_and_a_disk_that_is_gone_spoils_one()
     let mut rotation = rotation();
     assert_eq!(
         rotation
-            .end(Some(window(1, 1)), None, None, Vec::new())
+            .end(Some(window(1, 1)), None, None, Vec::new(), None)
             .unwrap(),
         None
     );
@@ -134,11 +134,14 @@ fn a_turn_that_was_not_measured_is_no_round_and_a_disk_that_is_gone_spoils_one()
     };
     let now = applied(&mut rotation);
     rotation.begin(now, "now".into());
-    assert_eq!(rotation.end(None, None, None, Vec::new()).unwrap(), None);
+    assert_eq!(
+        rotation.end(None, None, None, Vec::new(), None).unwrap(),
+        None
+    );
     let now = applied(&mut rotation);
     rotation.begin(now, "now".into());
     let round = rotation
-        .end(Some(window(1, 1)), None, None, Vec::new())
+        .end(Some(window(1, 1)), None, None, Vec::new(), None)
         .unwrap()
         .unwrap();
     assert_eq!(round.index, 0, "a turn without a window is made again");
@@ -189,7 +192,7 @@ fn a_metric_that_no_round_has_does_not_keep_a_rotation_running() {
         rotation.begin(applied, "now".into());
         let window = window(ios, 1_000_000);
         rotation
-            .end(Some(window), Some(&state), None, Vec::new())
+            .end(Some(window), Some(&state), None, Vec::new(), None)
             .unwrap();
         rounds += 1;
         assert!(rounds < 100);
@@ -221,7 +224,7 @@ fn a_round_that_lasts_too_long_does_not_count_and_one_that_is_stuck_is_the_worst
         };
         rotation.begin(applied, "now".into());
         rotation
-            .end(Some(window), Some(&state), None, Vec::new())
+            .end(Some(window), Some(&state), None, Vec::new(), None)
             .unwrap()
             .unwrap()
     };
@@ -271,7 +274,7 @@ fn a_slow_reader_is_judged_by_its_mean_and_stays_judged() {
                 window(40, wobble)
             };
             let fairness = if is_odd == is_slow { 0.9 } else { 0.5 };
-            let ended = rotation.end(Some(window), Some(&state), Some(fairness), Vec::new());
+            let ended = rotation.end(Some(window), Some(&state), Some(fairness), Vec::new(), None);
             ended.unwrap().unwrap();
         }
     };

@@ -108,7 +108,7 @@ fn of_run(stored: &ResultFile, arguments: &Gate) -> Result<()> {
         })
         .collect::<Result<Vec<_>>>()?;
     let judgement = gate::judge(&result, &baselines, rules(arguments), selection);
-    let made = (arguments.format.it)(Judged::Run(&result, &judgement))?;
+    let made = (arguments.format.it)(Judged::Run(&result, &judgement), arguments.to.width())?;
     let outcome = outcome(
         &judgement.decision,
         findings::headline(&judgement),
@@ -138,7 +138,7 @@ fn of_study(study: &StudyResult, arguments: &Gate) -> Result<()> {
     let (metrics, arms) = (&arguments.metrics, &arguments.arms);
     let judged = study_gate::judge(study, &baselines, rules(arguments), metrics, arms)
         .map_err(|unknown| unknown_name(&unknown))?;
-    let made = (arguments.format.it)(Judged::Study(study, &judged))?;
+    let made = (arguments.format.it)(Judged::Study(study, &judged), arguments.to.width())?;
     let outcome = outcome(
         &judged.decision,
         of_cells::headline(&judged),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use iosched_files::interrupt;
 use iosched_read::messages::{self, Verbosity};
-use iosched_read::program::{completions, exit_code, reading};
+use iosched_read::program::{completions, exit_code, manual, reading};
 use iosched_read::{gate, metrics, persist, report};
 
 /// Read results of iosched-ab: the same commands, on any Unix, without root
@@ -41,6 +41,11 @@ enum Command {
         /// Shell to complete for
         shell: clap_complete::Shell,
     },
+    /// Print a manual page in roff: `iosched-read manual gate | man -l -` shows one
+    Manual {
+        /// The command whose page it is [default: the program's own]
+        command: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -52,5 +57,6 @@ fn main() -> ExitCode {
         Command::Persist(arguments) => reading(|| persist::run(&arguments)),
         Command::Metrics => metrics::run(),
         Command::Completions { shell } => completions(shell, Cli::command()),
+        Command::Manual { command } => manual(command.as_deref(), Cli::command()),
     }))
 }

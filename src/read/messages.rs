@@ -7,17 +7,21 @@ use iosched_result::report::escape;
 
 use crate::fit;
 
+/// Of their options in the help of each command.
+const HEADING: &str = "Messages";
+
 /// Everything that is printed, result or not, follows these.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Verbosity {
     /// Print only results and errors: no notes, no progress
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(help_heading = HEADING, short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Print one line for each round with all metrics that decide, and what each run starts
-    #[arg(short, long, global = true)]
+    #[arg(help_heading = HEADING, short, long, global = true)]
     pub verbose: bool,
     /// Colour the verdicts; `auto`: on a terminal, unless NO_COLOR is set
     #[arg(
+        help_heading = HEADING,
         long,
         global = true,
         value_name = "WHEN",

@@ -11,6 +11,7 @@ use iosched_files::{output, stdout};
 use iosched_result::failure::Failure;
 use iosched_result::report::characters::{Form, has_utf8};
 use iosched_result::report::formats::Made;
+use iosched_result::report::text::Look;
 use iosched_result::report::{escape, paint};
 
 use crate::fit;
@@ -36,6 +37,12 @@ impl Destination {
 
     pub fn is_file(&self) -> bool {
         self.file().is_some()
+    }
+
+    /// That of the terminal that shows it, if one does.
+    pub fn width(&self) -> Option<usize> {
+        let is_shown = self.file().is_none();
+        is_shown.then(|| fit::columns(&std::io::stdout())).flatten()
     }
 
     /// `inputs`: what it was made from, and so may not be replaced by it.
@@ -111,6 +118,15 @@ pub fn pictures() -> Form {
     Form {
         width: fit::columns(&std::io::stdout()).unwrap_or(WIDTH),
         is_ascii: !has_utf8(|name| std::env::var(name).ok()),
+    }
+}
+
+/// A report on standard output, after what made it.
+pub fn look() -> Look {
+    Look {
+        all: false,
+        pictures: Some(pictures()),
+        width: fit::columns(&std::io::stdout()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Command;
 use iosched_files::{interrupt, stdout};
-use iosched_result::failure;
+use iosched_result::failure::{self, Failure};
 use iosched_result::report::escape;
 
 use crate::messages;
@@ -39,4 +39,35 @@ pub fn completions(shell: clap_complete::Shell, mut command: Command) -> Result<
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command, messages::program(), &mut text);
     stdout::write_all(&text).context("writing the completions")
+}
+
+/// Prints the manual page of a program, or of one of its commands, in roff.
+pub fn manual(of: Option<&str>, mut program: Command) -> Result<()> {
+    program.build();
+    let page = match of {
+        None => &program,
+        Some(name) => {
+            let mut commands = program.get_subcommands();
+            let named =
+                commands.find(|command| command.get_name() == name && !command.is_hide_set());
+            named.ok_or_else(|| {
+                Failure::usage(
+                    format!("{} has no command {name:?}", program.get_name()),
+                    "its own page lists them: leave out the name",
+                )
+            })?
+        }
+    };
+    // A page has what stands after the options alone.
+    let after = [page.get_before_help(), page.get_after_help()];
+    let after: Vec<String> = after
+        .into_iter()
+        .flatten()
+        .map(ToString::to_string)
+        .collect();
+    let page = page.clone().after_help(after.join("\n\n"));
+    // Into memory first, as the completions.
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text)?;
+    stdout::write_all(&text).context("writing the manual page")
 }

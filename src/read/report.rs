@@ -7,6 +7,7 @@ use clap::Args;
 use iosched_result::gate::redrawn;
 use iosched_result::report::formats::{self, Asked, FORMATS, Format, Source};
 use iosched_result::report::gate::contradictions;
+use iosched_result::report::text::Look;
 use iosched_result::types::result::Status;
 
 use crate::choice;
@@ -64,8 +65,11 @@ pub fn run(arguments: &ReportArguments) -> Result<()> {
         }
     };
     let asked = Asked {
-        all: arguments.all,
-        pictures: (!arguments.no_plot).then(pictures),
+        look: Look {
+            all: arguments.all,
+            pictures: (!arguments.no_plot).then(pictures),
+            width: arguments.to.width(),
+        },
         arm: arguments.arm.as_deref(),
         file: &arguments.file.display().to_string(),
     };

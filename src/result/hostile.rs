@@ -8,6 +8,7 @@ use crate::analysis::{identity, turn};
 use crate::failure::{Kind, kind_of};
 use crate::report::characters::Form;
 use crate::report::formats::{self, Asked, FORMATS, Made, Source};
+use crate::report::text::Look;
 use crate::report::{self, junit, markdown};
 use crate::types::arm::Arm;
 use crate::types::result::ResultFile;
@@ -20,8 +21,10 @@ pub fn tune_file(bytes: &[u8]) -> bool {
     };
     let _ = crate::tune::search::next(&tune);
     let asked = Asked {
-        all: true,
-        pictures: None,
+        look: Look {
+            all: true,
+            ..Look::default()
+        },
         ..Asked::default()
     };
     for format in FORMATS
@@ -99,7 +102,7 @@ pub fn result_file(bytes: &[u8]) -> bool {
 /// Findings of a gate, in every format.
 fn findings(result: &ResultFile, judgement: &gate::Judgement) -> Vec<String> {
     vec![
-        report::gate::text(result, judgement),
+        report::gate::text(result, judgement, Some(80)),
         report::gate::json(result, judgement).expect("JSON"),
         report::gate::markdown(result, judgement),
         junit::gate(&[(result, judgement)], &[]),
@@ -112,8 +115,11 @@ pub fn formats(result: &ResultFile) -> Vec<String> {
     for format in FORMATS {
         for (all_metrics, width, is_ascii) in [(true, 80, true), (false, 20, false)] {
             let asked = Asked {
-                all: all_metrics,
-                pictures: Some(Form { width, is_ascii }),
+                look: Look {
+                    all: all_metrics,
+                    pictures: Some(Form { width, is_ascii }),
+                    width: Some(width),
+                },
                 ..Asked::default()
             };
             match formats::make(format, Source::Run(result), asked) {

@@ -135,6 +135,11 @@ pub enum Command {
         /// Shell to complete for
         shell: clap_complete::Shell,
     },
+    /// Print a manual page in roff: `iosched manual stat | man -l -` shows one
+    Manual {
+        /// The command whose page it is [default: the program's own]
+        command: Option<String>,
+    },
 }
 
 #[allow(clippy::struct_excessive_bools)] // independent switches

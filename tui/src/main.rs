@@ -17,6 +17,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use iosched_files::stdout;
+use iosched_read::program;
 use iosched_result::failure;
 use iosched_result::report::escape;
 
@@ -50,6 +51,7 @@ fn work() -> ExitCode {
                 | Command::Replay(_)
                 | Command::Config(_)
                 | Command::Completions { .. }
+                | Command::Manual { .. }
         )
     ) {
         for note in iosched_host::safety::journal::notes() {
@@ -68,6 +70,7 @@ fn work() -> ExitCode {
         Some(Command::Restore(arguments)) => restore::run(&arguments),
         None => watch(&cli.watch),
         Some(Command::Completions { shell }) => completions(shell),
+        Some(Command::Manual { command }) => program::manual(command.as_deref(), Cli::command()),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -25,7 +25,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use iosched_host::scheduler;
-use iosched_result::report::{csv, markdown, openmetrics, text};
+use iosched_result::report::text::{self, Look};
+use iosched_result::report::{csv, markdown, openmetrics};
 use iosched_result::types::queue::State;
 use iosched_result::types::result::{ResultFile, Round};
 use pty::Terminal;
@@ -130,7 +131,16 @@ fn is_a_result(json: &Value, reference: &str) {
     let of_disk = |round: &Round| round.evidence.device.name == file.device.device.name;
     assert!(file.rounds.iter().all(of_disk));
     for (format, text) in [
-        ("text", text::render(&file, true, None)),
+        (
+            "text",
+            text::render(
+                &file,
+                Look {
+                    all: true,
+                    ..Look::default()
+                },
+            ),
+        ),
         ("markdown", markdown::render(&file)),
         ("csv", csv::render(&[&file])),
         ("openmetrics", openmetrics::render(&[&file])),

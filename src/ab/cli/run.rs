@@ -18,6 +18,7 @@ use iosched_experiment::workload::reported::programs;
 use iosched_result::types::between::Between;
 use iosched_result::types::participant::Named;
 
+use super::heading;
 use super::values::{
     Chosen, Rounds, budget, cold, duration, long_duration, ramp, round_time, rounds,
     rounds_or_more, trace_time, washout,
@@ -54,6 +55,14 @@ fn programs() -> String {
     lines.join("\n") + "\n"
 }
 
+/// Before the options, because most people look for a line that they can change.
+pub const EXAMPLES: &str = "\
+Examples:
+  iosched-ab run scratch:ssd --arm none --arm bfq --workload probe-hog       a simulated SSD
+  iosched-ab run nvme0n1 --arm none --arm kyber --workload randread --budget 20m
+  iosched-ab run sdb --arm mq-deadline --arm bfq --job mine.fio --prefer throughput
+  iosched-ab run sda --allow-mounted --workload live --arm present --arm bfq    the load it has";
+
 const HELP_OF_ARMS: &str = "\
 ARM is [LABEL=]SCHEDULER[,SETTING=VALUE]..., or `present` for the scheduler and
 settings in force. A setting is a file below /sys/block/DEVICE/queue/, one of a control
@@ -82,9 +91,7 @@ const HELP_OF_COMMANDS: &str =
     "    a script writes lines NAME VALUE [UNIT] [higher|lower] to $IOSCHED_METRICS;
     reported:NAME is the command's where iosched has a metric of that name, too
 
-Examples:
-  only reads:
-    iosched-ab run nvme0n1 --arm none --arm kyber --workload randread
+More examples:
   writes to a scratch file on a mounted disk:
     iosched-ab run /srv/data --allow-mounted --arm none --arm kyber --workload randwrite
   a fio job file, 12 rounds per arm; decide on the reads' p99, 10 % matters:
@@ -107,13 +114,8 @@ Examples:
   the same, in three nights:
     iosched-ab run sda --allow-mounted --workload live --arm present --arm bfq \\
       --for 3d --between 02:00-05:00
-  no longer than 20 minutes, and what they can show:
-    iosched-ab run nvme0n1 --arm none --arm kyber --workload randread --budget 20m
   a command that reads files, each time from the disk:
     iosched-ab run /srv --allow-mounted --arm none --arm bfq --cold=ALL -- grep -r x /srv/data
-  a simulated SSD:
-    iosched-ab run scratch:ssd --arm none --arm mq-deadline --workload probe-hog \\
-      --metric probe.read_clat_p50
   your own script on a new file system, where it finds the directory $IOSCHED_SCRATCH:
     iosched-ab run scratch:hdd+ext4 --arm none --arm bfq -- ./my-script
   continue an interrupted run:
@@ -125,16 +127,22 @@ Examples:
 #[derive(Args)]
 #[allow(clippy::struct_excessive_bools)] // they are the command line
 pub struct Conditions {
+    /// Result file, `-` for standard output [default: iosched-ab-TIMESTAMP.json, of `tune` iosched-tune-TIMESTAMP.json]
+    #[arg(help_heading = heading::WHERE_TO, short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the result file if it exists
+    #[arg(help_heading = heading::WHERE_TO, long)]
+    pub force: bool,
     /// Built-in workload; `iosched-ab workloads` lists them. `live`: starts no load; the arms take turns on the load
     /// that the machine already has
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = heading::COMPARE, long, value_name = "NAME")]
     pub workload: Option<String>,
     /// fio job file. Options that name a place (filename, directory) are replaced, with a note; options that affect more
     /// than this device and this round are refused
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = heading::COMPARE, long, value_name = "FILE")]
     pub job: Vec<PathBuf>,
     /// Run only this job of the job file, as fio's option of the same name; may be repeated
-    #[arg(long, value_name = "NAME", requires = "job")]
+    #[arg(help_heading = heading::COMPARE, long, value_name = "NAME", requires = "job")]
     pub section: Vec<String>,
     /// Command to run as the workload, after `--`. Its environment has IOSCHED_DEVICE (path of the named disk or
     /// partition), IOSCHED_DEVICES (paths of all of them), IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND, IOSCHED_SEED,
@@ -143,60 +151,62 @@ pub struct Conditions {
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Stop a COMMAND that runs longer than TIME; that round counts as worse than every other [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["workload", "job"])]
+    #[arg(help_heading = heading::COMMAND, long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["workload", "job"])]
     pub limit: Option<Duration>,
     /// Run a COMMAND as this user, without the rights of root and without a way to get them; the user must be allowed to use
     /// the disk, or use --scratch
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["workload", "job"])]
+    #[arg(help_heading = heading::COMMAND, long, value_name = "NAME", conflicts_with_all = ["workload", "job"])]
     pub user: Option<String>,
     /// Parser for the output of a COMMAND, or `none` [default: by the name of the program]
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["workload", "job"])]
+    #[arg(help_heading = heading::COMMAND, long, value_name = "NAME", conflicts_with_all = ["workload", "job"])]
     pub parse: Option<String>,
     /// Metric in the output of a COMMAND: its last match, with the number in the only group; may be repeated
-    #[arg(long, value_name = "NAME=REGEX[:higher|lower[:UNIT]]", conflicts_with_all = ["workload", "job"])]
+    #[arg(help_heading = heading::COMMAND, long, value_name = "NAME=REGEX[:higher|lower[:UNIT]]", conflicts_with_all = ["workload", "job"])]
     pub metric_regex: Vec<Pattern>,
     /// Control group whose I/O belongs to the workload, with its subgroups; may be repeated
-    #[arg(long, value_name = "PATH")]
+    #[arg(help_heading = heading::WHOSE, long, value_name = "PATH")]
     pub cgroup: Vec<String>,
     /// systemd unit whose I/O belongs to the workload, such as that of a database server; may be repeated
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = heading::WHOSE, long, value_name = "NAME")]
     pub unit: Vec<String>,
     /// Process whose I/O belongs to the workload, with its children; may be repeated
-    #[arg(long, value_name = "PID")]
+    #[arg(help_heading = heading::WHOSE, long, value_name = "PID")]
     pub pid: Vec<u32>,
     /// Measured time of each round, in which the metrics get their values. auto: 5 to 20 s, by which a pilot of 10 s under each arm
     /// decides soonest; live: 20 s to 2 min, from the load's autocorrelation time, which is measured for a minute
-    #[arg(long, value_name = "TIME|auto", default_value = "auto", value_parser = round_time)]
+    #[arg(help_heading = heading::HOW_LONG, long, value_name = "TIME|auto", default_value = "auto", value_parser = round_time)]
     pub round_time: Chosen,
     /// Warm-up before the measured time of each round. auto: 1 to 5 s, until the pilot has settled; live: 5 s
-    #[arg(long, value_name = "TIME|auto", default_value = "auto", value_parser = ramp)]
+    #[arg(help_heading = heading::HOW_LONG, long, value_name = "TIME|auto", default_value = "auto", value_parser = ramp)]
     pub ramp: Chosen,
     /// Only with `live`: restore the reference at once when this holds, and do not run this arm again; that round
     /// counts as worse than every other
-    #[arg(long, value_name = "METRIC > VALUE [for TIME]")]
+    #[arg(help_heading = heading::LIVE, long, value_name = "METRIC > VALUE [for TIME]")]
     pub stop_if: Option<Condition>,
     /// Only with `live`: begin a round only when this holds
-    #[arg(long, value_name = "METRIC > VALUE")]
+    #[arg(help_heading = heading::LIVE, long, value_name = "METRIC > VALUE")]
     pub only_when: Option<Condition>,
     /// Only with `live`: begin no round after TIME
-    #[arg(long = "for", value_name = "TIME", value_parser = long_duration)]
+    #[arg(help_heading = heading::LIVE, long = "for", value_name = "TIME", value_parser = long_duration)]
     pub for_time: Option<Duration>,
     /// Only with `live`: begin rounds only between these local times of the day; in the rest of it the reference is in force
-    #[arg(long, value_name = "HH:MM-HH:MM")]
+    #[arg(help_heading = heading::LIVE, long, value_name = "HH:MM-HH:MM")]
     pub between: Option<Between>,
     /// Only with `live`: decide on values that are adjusted for the load before each block, which none of its arms can have
     /// caused. Without it they are shown beside
-    #[arg(long, value_name = "WHAT", value_enum)]
+    #[arg(help_heading = heading::LIVE, long, value_name = "WHAT", value_enum)]
     pub adjust: Option<Adjust>,
     /// Only with `live`: a metric of the application, which COMMAND prints; read at both ends of each window. A number, or a page of
     /// metrics, of which SERIES is meant. `counter`: what it grows in a second; `gauge`: the mean of both readings. May be repeated
     #[arg(
+        help_heading = heading::LIVE,
         long,
         value_name = "NAME:higher|lower[:counter|gauge][:UNIT]=COMMAND[ #SERIES]"
     )]
     pub metric_cmd: Vec<String>,
     /// Only with `live`: the same from a file
     #[arg(
+        help_heading = heading::LIVE,
         long,
         value_name = "NAME:higher|lower[:counter|gauge][:UNIT]=PATH[#SERIES]"
     )]
@@ -204,6 +214,7 @@ pub struct Conditions {
     /// Only with `live`: the same from a page of metrics (Prometheus, OpenMetrics). SERIES is NAME, NAME{LABEL="VALUE"},
     /// rate(SERIES), mean(SERIES), p99(SERIES), or above(BOUND,SERIES), the share of observations above a bound of the buckets
     #[arg(
+        help_heading = heading::LIVE,
         long,
         value_name = "NAME:higher|lower[:counter|gauge][:UNIT]=http://HOST:PORT/PATH#SERIES"
     )]
@@ -211,78 +222,72 @@ pub struct Conditions {
     /// Before each round, run the workload this long under the reference and discard it, so that no arm affects the
     /// next one through the device's state; a COMMAND runs at least once, and again until TIME is over. auto: unless the first
     /// 6 blocks show nothing of what arms leave behind, the run begins again with a wash-out as long as three rounds
-    #[arg(long, value_name = "TIME|auto", default_value = "0", value_parser = washout)]
+    #[arg(help_heading = heading::CONDITIONS, long, value_name = "TIME|auto", default_value = "0", value_parser = washout)]
     pub washout: Washout,
     /// Before the first round, run the workload under the reference and discard it, again and again until five in a row keep
     /// one level: I/Os per second differ by at most 20 % of their mean, and their slope by at most 10 %; at most 25 times
-    #[arg(long)]
+    #[arg(help_heading = heading::CONDITIONS, long)]
     pub precondition: bool,
     /// Before each round write back and drop what the page cache holds: of the scratch file or the device (FILE), or all
     /// caches of this machine (ALL)
-    #[arg(long, value_name = "FILE|ALL", num_args = 0..=1, require_equals = true, default_missing_value = "FILE",
+    #[arg(help_heading = heading::CONDITIONS, long, value_name = "FILE|ALL", num_args = 0..=1, require_equals = true, default_missing_value = "FILE",
         value_parser = cold)]
     pub cold: Option<Cold>,
     /// Disk that no arm touches, read briefly before and after each round: if it differs between the arms, something other than
     /// the scheduler differs
-    #[arg(long, value_name = "DEVICE")]
+    #[arg(help_heading = heading::CONDITIONS, long, value_name = "DEVICE")]
     pub control: Option<String>,
     /// Short rounds: --round-time 5s --ramp 2s; too short for schedulers that adapt slowly
-    #[arg(long, conflicts_with_all = ["round_time", "ramp"])]
+    #[arg(help_heading = heading::HOW_LONG, long, conflicts_with_all = ["round_time", "ramp"])]
     pub quick: bool,
     /// Metric to decide on, and the smallest difference that matters in per cent (5 to 20 by metric); may be repeated
     /// [default: throughput and program_p99 (throughput alone if the job file disables fio's latencies); what a COMMAND
     /// reports, else elapsed]
-    #[arg(long = "metric", value_name = "NAME[:MARGIN]")]
+    #[arg(help_heading = heading::DECIDES, long = "metric", value_name = "NAME[:MARGIN]")]
     pub metrics: Vec<String>,
     /// The metric that should get better: it alone decides for an arm, if what is kept gets no worse [default: each metric counts]
-    #[arg(long, value_name = "NAME[:MARGIN]")]
+    #[arg(help_heading = heading::DECIDES, long, value_name = "NAME[:MARGIN]")]
     pub prefer: Option<String>,
     /// A metric that must be shown to get no worse by more than its margin, or to stay within an absolute limit: `NAME:at most 10ms`,
     /// `NAME:at least 500`; may be repeated [default: all others that decide]
-    #[arg(long, value_name = "NAME[:LIMIT]")]
+    #[arg(help_heading = heading::DECIDES, long, value_name = "NAME[:LIMIT]")]
     pub keep: Vec<String>,
     /// Measure more: the order of dispatch (`seeks`, `reordered`), or who got how much device time and who starved
     /// (`fairness`); either costs a little CPU time for each I/O
-    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    #[arg(help_heading = heading::MORE, long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub detail: Vec<DetailOption>,
     /// Say in each round who waited behind whom: in the report's text and HTML, and in `iosched why FILE`. At most 262,144 requests of
     /// a round are kept for it. In no value and no verdict
-    #[arg(long)]
+    #[arg(help_heading = heading::MORE, long)]
     pub why: bool,
     /// After the last round, run the workload once more under each arm and record every request for this long, at most
     /// 4096 of them: for `report --format html`, `perfetto` and `blkparse`. In no value and no verdict
-    #[arg(long, value_name = "TIME", value_parser = trace_time)]
+    #[arg(help_heading = heading::MORE, long, value_name = "TIME", value_parser = trace_time)]
     pub trace: Option<Duration>,
     /// Seed for the schedule and the workloads [default: from the clock]
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = heading::CONDITIONS, long, value_name = "N")]
     pub seed: Option<u32>,
     /// Run the workload on a scratch file in DIR, which must be on a mounted file system of DEVICE; the file is removed
     /// at the end [default: DEVICE, if that is a mount point and the workload writes]
-    #[arg(long, value_name = "DIR", conflicts_with = "destroy_data")]
+    #[arg(help_heading = heading::DISK, long, value_name = "DIR", conflicts_with = "destroy_data")]
     pub scratch: Option<PathBuf>,
     /// Size of the scratch file in bytes, or with K, M, G; it is written completely before the first round
     /// [default: 1G, or a tenth of the free space if that is less; no file for a COMMAND]
-    #[arg(long, value_name = "SIZE", value_parser = bytes, conflicts_with = "destroy_data")]
+    #[arg(help_heading = heading::DISK, long, value_name = "SIZE", value_parser = bytes, conflicts_with = "destroy_data")]
     pub scratch_size: Option<u64>,
     /// Accept a file of --job or --resume that another user could have written; first check the jobs, commands and
     /// settings in it
-    #[arg(long, conflicts_with_all = ["workload", "command"])]
+    #[arg(help_heading = heading::DISK, long, conflicts_with_all = ["workload", "command"])]
     pub trust: bool,
     /// Let the workload write to the raw device: ALL DATA ON IT IS LOST. Asks for the disk's serial number or name
-    #[arg(long)]
+    #[arg(help_heading = heading::DISK, long)]
     pub destroy_data: bool,
     /// Confirm --destroy-data without a terminal: the disk's serial number, or its name
-    #[arg(long, value_name = "SERIAL", requires = "destroy_data")]
+    #[arg(help_heading = heading::DISK, long, value_name = "SERIAL", requires = "destroy_data")]
     pub yes_destroy: Option<String>,
     /// Switch the scheduler although the device is in use, for instance by a mounted file system
-    #[arg(long)]
+    #[arg(help_heading = heading::DISK, long)]
     pub allow_mounted: bool,
-    /// Result file, `-` for standard output [default: iosched-ab-TIMESTAMP.json, of `tune` iosched-tune-TIMESTAMP.json]
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Overwrite the result file if it exists
-    #[arg(long)]
-    pub force: bool,
 }
 
 #[derive(Args)]
@@ -294,32 +299,32 @@ pub struct Run {
     #[arg(value_name = "DEVICE", required_unless_present = "resume")]
     pub devices: Vec<String>,
     /// Scheduler with its settings, see below; give at least two
-    #[arg(long = "arm", value_name = "ARM", required_unless_present = "resume")]
+    #[arg(help_heading = heading::COMPARE, long = "arm", value_name = "ARM", required_unless_present = "resume")]
     pub arms: Vec<String>,
     /// Arm that the others are compared with [default: the active scheduler if it is an arm, else the first arm]
-    #[arg(long, value_name = "LABEL")]
+    #[arg(help_heading = heading::COMPARE, long, value_name = "LABEL")]
     pub reference: Option<String>,
     /// Rounds per arm: a number from 1 to 1000; `auto`: 6, 8, 12, 16 or 20 (more if they are short: see --round-time), an arm ends
     /// when its metrics have their verdict;
     /// `open`: continue until every metric has its verdict, or Ctrl-C (intervals stay valid, but are wider);
     /// +N: so many more of a run that has ended, with --resume [default: auto]
-    #[arg(long, value_name = "N|auto|open|+N", value_parser = rounds_or_more)]
+    #[arg(help_heading = heading::HOW_LONG, long, value_name = "N|auto|open|+N", value_parser = rounds_or_more)]
     pub rounds: Option<Rounds>,
     /// The time for pilot and rounds, from which length and number of the rounds are planned; before the first one it says what
     /// they can show. The run ends earlier if all verdicts are in, and later if rounds become slower or blocks are repeated. Files and --precondition
     /// come before [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = budget)]
+    #[arg(help_heading = heading::HOW_LONG, long, value_name = "TIME", value_parser = budget)]
     pub budget: Option<Duration>,
-    #[command(flatten)]
-    pub conditions: Conditions,
     /// Continue an interrupted run in its result file (or into -o FILE). With --rounds +N, go on with one that has ended: a new
     /// result has all its rounds and those that are added. Give --allow-mounted and --destroy-data again if it needs them
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "round_time",
+    #[arg(help_heading = heading::WHERE_TO, long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "round_time",
         "ramp", "washout", "precondition", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "why", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "prefer", "keep", "seed", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
     /// Print the schedule and change nothing
-    #[arg(long)]
+    #[arg(help_heading = heading::WHERE_TO, long)]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub conditions: Conditions,
 }
 
 #[derive(Args)]
@@ -329,10 +334,10 @@ pub struct Aa {
     #[arg(value_name = "DEVICE", required = true)]
     pub devices: Vec<String>,
     /// Arm that is compared with itself, as in `run` [default: the active scheduler; none on a simulated disk]
-    #[arg(long, value_name = "ARM")]
+    #[arg(help_heading = heading::COMPARE, long, value_name = "ARM")]
     pub arm: Option<String>,
     /// Rounds per arm: a number from 1 to 1000, auto or open, as in `run`
-    #[arg(long, value_name = "N", default_value = "12", value_parser = rounds)]
+    #[arg(help_heading = heading::HOW_LONG, long, value_name = "N", default_value = "12", value_parser = rounds)]
     pub rounds: Stopping,
     #[command(flatten)]
     pub conditions: Conditions,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
+use super::heading;
 use super::run::Conditions;
 use super::values::long_duration;
 
@@ -36,23 +37,23 @@ pub struct Tune {
     #[arg(value_name = "DEVICE", required_unless_present = "resume")]
     pub devices: Vec<String>,
     /// Try the arms of this file, one a line, in place of the settings that iosched knows
-    #[arg(long, value_name = "FILE", conflicts_with = "propose")]
+    #[arg(help_heading = heading::COMPARE, long, value_name = "FILE", conflicts_with = "propose")]
     pub space: Option<PathBuf>,
     /// Try the arms that this command names, one a line. It is run again and again, without a shell, and reads on its standard input
     /// how the earlier arms did: docs/tune.md
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(help_heading = heading::COMPARE, long, value_name = "COMMAND")]
     pub propose: Option<String>,
     /// Ask --propose for at most so many arms
-    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=500))]
+    #[arg(help_heading = heading::COMPARE, long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=500))]
     pub proposals: u16,
     /// End within this time: tries fewer settings, and leaves the time for the fresh blocks
-    #[arg(long, value_name = "TIME", value_parser = long_duration)]
+    #[arg(help_heading = heading::HOW_LONG, long, value_name = "TIME", value_parser = long_duration)]
     pub budget: Option<Duration>,
     /// Go on with an interrupted search; FILE is its result file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "space", "propose", "budget"])]
+    #[arg(help_heading = heading::WHERE_TO, long, value_name = "FILE", conflicts_with_all = ["devices", "space", "propose", "budget"])]
     pub resume: Option<PathBuf>,
     /// Print what would be tried and how long it takes, and change nothing
-    #[arg(long, conflicts_with = "resume")]
+    #[arg(help_heading = heading::WHERE_TO, long, conflicts_with = "resume")]
     pub dry_run: bool,
     #[command(flatten)]
     pub conditions: Conditions,

@@ -50,7 +50,7 @@ fn a_worse_level_is_dated_and_fails_the_gate() {
         assert_eq!((level.runs_before, level.runs_since), (12, 6));
         assert!((level.change.exp() - 0.88).abs() < 0.01, "{level:?}");
         assert!(level.worse_beyond_margin && level.is_of_this_run);
-        let page = render(&[found]);
+        let page = render(&[found], None);
         for words in [
             "not decided; worse by more than 5 % since night-13.json",
             "throughput: bfq against none changed by -1",
@@ -66,7 +66,7 @@ fn the_rule_of_the_mode_decides() {
     let slightly = levels(&[(12, 0.0), (6, -5.0)]);
     let found = checked(&slightly, Mode::Worse);
     assert_eq!(found.outcome, GateOutcome::Failed, "{found:?}");
-    let page = render(&[found]);
+    let page = render(&[found], None);
     assert!(page.contains("; worse since night-13.json"), "{page}");
     let found = checked(&slightly, Mode::BeyondMargin);
     assert_eq!(found.outcome, GateOutcome::Passed, "{found:?}");
@@ -88,7 +88,7 @@ fn a_run_that_is_well_again_does_not_fail() {
     let level = found.level_change.as_ref().unwrap();
     assert!(!level.is_of_this_run, "{level:?}");
     assert_eq!(found.outcome, GateOutcome::Passed, "{found:?}");
-    let page = render(&[found]);
+    let page = render(&[found], None);
     assert!(!page.contains("; worse"), "{page}");
     assert!(page.contains("back near the level before"), "{page}");
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
-use super::characters::Form;
+use super::text::Look;
 use super::{
     benchfmt, bmf, csv, escape, github_benchmark, html, junit, ktap, markdown, openmetrics, study,
     text, traces, tune,
@@ -36,10 +36,8 @@ impl<'a> Source<'a> {
 /// The user's request beside the format.
 #[derive(Clone, Copy, Default)]
 pub struct Asked<'a> {
-    /// Exploratory metrics too, in text.
-    pub all: bool,
-    /// Pictures in characters, in text.
-    pub pictures: Option<Form>,
+    /// In text.
+    pub look: Look,
     /// The arm whose trace is shown.
     pub arm: Option<&'a str>,
     /// The name of the file, for errors.
@@ -73,9 +71,9 @@ pub type Format = Named<Make>;
 pub const FORMATS: &[Format] = &[
     Format::new("text", "Report for people", |of, asked| {
         Ok(Made::Painted(match of {
-            Source::Run(result) => text::render(result, asked.all, asked.pictures),
+            Source::Run(result) => text::render(result, asked.look),
             Source::Study(study) => study::render(study),
-            Source::Tune(tune) => tune::render(tune, asked.all, asked.pictures),
+            Source::Tune(tune) => tune::render(tune, asked.look),
         }))
     }),
     Format::new(

@@ -7,8 +7,7 @@ pub mod study; // the same for all cells of a study
 
 use std::fmt::Write;
 
-use comfy_table::{Table, presets};
-
+use super::findings::{self, Finding};
 use super::units::{self, RatioForm};
 use super::{decision, escape, limits, words};
 use crate::gate::{
@@ -27,7 +26,7 @@ const COLUMNS: [&str; 7] = [
 ];
 
 /// For people: what the run alone decides, then the findings; if nothing was held to the rules, why.
-pub fn text(result: &ResultFile, judgement: &Judgement) -> String {
+pub fn text(result: &ResultFile, judgement: &Judgement, width: Option<usize>) -> String {
     if judgement.checks.is_empty() {
         return format!(
             "Nothing was judged: {}\n",
@@ -36,18 +35,28 @@ pub fn text(result: &ResultFile, judgement: &Judgement) -> String {
     }
     let decision = escape::line(&decision::in_words(result));
     let selected = escape::message(&selected(judgement));
-    format!("{decision}\n{}{selected}", render(&judgement.checks))
+    format!("{decision}\n{}{selected}", render(&judgement.checks, width))
 }
 
-pub fn render(checks: &[Check]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(COLUMNS);
-    for check in checks {
-        table.add_row(cells(check));
-    }
-    let page = format!("{}\n{}", table.trim_fmt(), remarks(checks));
-    escape::message(&page)
+/// `width`: of the terminal; without one, each finding is one line.
+pub fn render(checks: &[Check], width: Option<usize>) -> String {
+    let findings = checks.iter().map(|check| {
+        let [outcome, metric, _, change, interval, _, value] = cells(check);
+        let (verdict, reasons) = verdict_and_reasons(check);
+        Finding {
+            outcome: Some(outcome),
+            metric,
+            arm: check.comparison.arm.clone(),
+            reference: check.comparison.reference.clone(),
+            value,
+            change,
+            interval,
+            verdict,
+            reasons,
+        }
+    });
+    let table = findings::table(&findings.collect::<Vec<_>>(), width.unwrap_or(usize::MAX));
+    escape::message(&format!("{table}{}", remarks(checks)))
 }
 
 /// One line on all comparisons together.
@@ -264,11 +273,17 @@ fn basis(checks: &[Check]) -> String {
 }
 
 fn verdict(check: &Check) -> String {
+    let (word, reasons) = verdict_and_reasons(check);
+    words::with_reasons(word, &reasons)
+}
+
+fn verdict_and_reasons(check: &Check) -> (String, String) {
     if let Some(limit) = &check.limit {
-        return format!("{} {}", limits::found(limit), limits::bound(limit));
+        let found = format!("{} {}", limits::found(limit), limits::bound(limit));
+        return (found, String::new());
     }
     if check.basis == Basis::Own {
-        return words::verdict(&check.comparison);
+        return words::verdict_and_reasons(&check.comparison);
     }
     let margin = words::margin(&check.comparison.metric);
     let mut text = match check.verdict {
@@ -289,10 +304,7 @@ fn verdict(check: &Check) -> String {
         let _ = write!(text, "; worse{beyond} since {since}");
     }
     let warnings = words::warnings(&check.comparison.comparison);
-    if !warnings.is_empty() {
-        let _ = write!(text, " ({})", warnings.join("; "));
-    }
-    text
+    (text, warnings.join("; "))
 }
 
 /// Shows absolute values; the gate does not use them.

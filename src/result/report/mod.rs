@@ -10,6 +10,7 @@ mod checks; // what the verdicts took into account
 pub mod csv; // one row per round
 pub mod decision; // what to do, in words
 pub mod escape; // escapes untrusted names
+mod findings; // tables of comparisons
 pub mod formats; // all formats, one row each
 pub mod gate; // the findings of a gate, in each of its formats
 pub mod github_benchmark; // github-action-benchmark

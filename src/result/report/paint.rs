@@ -10,6 +10,8 @@ const VERDICTS: [(&str, AnsiColor); 5] = [
     ("equivalent", AnsiColor::Blue),
     ("not decided", AnsiColor::Yellow),
 ];
+/// How the first line of a table of findings begins.
+const HEADINGS: [&str; 4] = ["METRIC ", "GATE ", "ARM ", "VALUE "];
 /// Lines that weaken what the report says.
 const WARNINGS: [&str; 4] = [
     "NOT COMPLETE",
@@ -31,7 +33,8 @@ fn line(line: &str) -> String {
     if WARNINGS.iter().any(|warning| text.starts_with(warning)) {
         return styled(text, AnsiColor::Red.on_default().bold()) + end;
     }
-    if text.trim_start().starts_with("METRIC ") {
+    let start = text.trim_start();
+    if HEADINGS.iter().any(|heading| start.starts_with(heading)) {
         return styled(text, Style::new().bold()) + end;
     }
     // The last column of a table.

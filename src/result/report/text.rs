@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use super::characters::{self, Form};
+use super::findings::{self, Finding};
 use super::{
     checks, decision, escape, level, levels, limits, live, noise, shift, times, units, waiting,
     why, words,
@@ -17,11 +16,27 @@ use crate::types::controls::Sight;
 use crate::types::outcome::Fixed;
 use crate::types::result::{ArmComparison, Class, ResultFile, Round, Status};
 
-/// `all`: include the exploratory metrics and the shift functions. `pictures`: in characters, if they are wanted.
-pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String {
+/// What a reader wants to see of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Look {
+    /// The exploratory metrics and the shift functions, too.
+    pub all: bool,
+    /// Pictures in characters, in the form that the terminal can show.
+    pub pictures: Option<Form>,
+    /// The width of the terminal, which tables of findings must fit; None has room for all.
+    pub width: Option<usize>,
+}
+
+pub fn render(result: &ResultFile, look: Look) -> String {
+    let Look {
+        all,
+        pictures,
+        width,
+    } = look;
     let mut text = format!("{}\n", escape::line(&decision::in_words(result)));
     heading(&mut text, result);
     text += &live::section(result);
+    let width = width.unwrap_or(usize::MAX);
     let primary: Vec<_> = result.primary().collect();
     let of_class = |class: Class| -> Vec<&ArmComparison> {
         let rows = result.comparisons.iter();
@@ -30,7 +45,7 @@ pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String 
     let controlled = of_class(Class::Control);
     let exploratory = of_class(Class::Exploratory);
     if !primary.is_empty() {
-        let _ = write!(text, "\n{}\n", table(&primary));
+        let _ = write!(text, "\n{}", table(&primary, width));
     }
     if let Some(form) = pictures {
         let drawn = [
@@ -53,11 +68,11 @@ pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String 
     if all && !controlled.is_empty() {
         text += "\nNegative controls, which no arm should change: a fixed loop on a CPU, and reads of a disk of no arm (--control), \
                  before and after each round.\n";
-        let _ = writeln!(text, "{}", table(&controlled));
+        let _ = write!(text, "{}", table(&controlled, width));
     }
     if all && !exploratory.is_empty() {
         text += "\nExploratory: each row has 95 % confidence on its own, so some rows will be wrong by chance.\n";
-        let _ = writeln!(text, "{}", table(&exploratory));
+        let _ = write!(text, "{}", table(&exploratory, width));
     }
     if all {
         text += &shift::section(result);
@@ -136,51 +151,26 @@ pub(super) fn remarks(result: &ResultFile) -> String {
     text
 }
 
-fn table(rows: &[&ArmComparison]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header([
-        "METRIC",
-        "ARM",
-        "REFERENCE",
-        "VALUE",
-        "CHANGE",
-        "INTERVAL",
-        "VERDICT",
-    ]);
-    let mut last = "";
-    for row in rows {
-        let comparison = &row.comparison;
-        let is_new = last != row.metric.name;
-        last = &row.metric.name;
-        table.add_row([
-            if is_new {
-                row.metric.name.clone()
-            } else {
-                String::new()
-            },
-            row.arm.clone(),
-            if is_new {
-                format!(
-                    "{} {}",
-                    row.reference,
-                    units::value(row.reference_median, &row.metric.unit)
-                )
-            } else {
-                String::new()
-            },
-            units::value(row.arm_median, &row.metric.unit),
-            words::change(comparison),
-            words::interval(comparison),
-            words::verdict(row),
-        ]);
-    }
-    for index in [3, 4] {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.trim_fmt()
+fn table(rows: &[&ArmComparison], width: usize) -> String {
+    let findings = rows
+        .iter()
+        .map(|row| (row, words::verdict_and_reasons(row)));
+    let findings = findings.map(|(row, (verdict, reasons))| Finding {
+        outcome: None,
+        metric: row.metric.name.clone(),
+        arm: row.arm.clone(),
+        reference: format!(
+            "{} {}",
+            row.reference,
+            units::value(row.reference_median, &row.metric.unit)
+        ),
+        value: units::value(row.arm_median, &row.metric.unit),
+        change: words::change(&row.comparison),
+        interval: words::interval(&row.comparison),
+        verdict,
+        reasons,
+    });
+    findings::table(&findings.collect::<Vec<_>>(), width)
 }
 
 fn controls(text: &mut String, result: &ResultFile) {

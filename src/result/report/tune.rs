@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{Table, presets};
 
-use super::characters::Form;
+use super::text::Look;
 use super::{decision, escape, markdown as of_run, text, units, words};
 use crate::statistics::scale::Scale;
 use crate::statistics::verdict::Verdict;
@@ -15,8 +15,9 @@ use crate::types::result::{ResultFile, Status};
 /// Rows of the ledger unless all are asked for.
 const SHOWN: usize = 20;
 
-/// `all`, `pictures`: as of a run.
-pub fn render(tune: &TuneResult, all: bool, pictures: Option<Form>) -> String {
+/// `look`: at the referee's run.
+pub fn render(tune: &TuneResult, look: Look) -> String {
+    let all = look.all;
     let mut text = format!("{}\n", answer(tune));
     for line in heading(tune) {
         let _ = writeln!(text, "{line}");
@@ -51,11 +52,7 @@ pub fn render(tune: &TuneResult, all: bool, pictures: Option<Form>) -> String {
     }
     let mut text = escape::message(&text);
     if let Some(referee) = ended(tune) {
-        let _ = write!(
-            text,
-            "\nThe referee:\n{}",
-            text::render(referee, all, pictures)
-        );
+        let _ = write!(text, "\nThe referee:\n{}", text::render(referee, look));
     }
     text
 }

@@ -55,10 +55,17 @@ pub fn tuned() -> TuneResult {
     }
 }
 
+fn look(all: bool) -> Look {
+    Look {
+        all,
+        ..Look::default()
+    }
+}
+
 #[test]
 fn the_answer_is_the_referees_and_the_ledger_says_what_became_of_each_arm() {
     let tune = tuned();
-    let text = render(&tune, true, None);
+    let text = render(&tune, look(true));
     assert!(text.starts_with("Use kyber: "), "{text}");
     assert!(text.contains("claims nothing"), "{text}");
     let rows = ledger(&tune);
@@ -77,7 +84,7 @@ fn the_answer_is_the_referees_and_the_ledger_says_what_became_of_each_arm() {
         status: Status::Interrupted,
         ..tune
     };
-    let text = render(&unfinished, false, None);
+    let text = render(&unfinished, look(false));
     assert!(text.starts_with("No answer yet"), "{text}");
     assert!(!text.contains("Use kyber"), "{text}");
     // Nor has one whose referee goes on.
@@ -85,7 +92,7 @@ fn the_answer_is_the_referees_and_the_ledger_says_what_became_of_each_arm() {
     let referee = going_on.referee.as_mut().unwrap();
     referee.status = Status::Running;
     going_on.status = Status::Interrupted;
-    let text = render(&going_on, true, None) + &markdown(&going_on);
+    let text = render(&going_on, look(true)) + &markdown(&going_on);
     assert!(
         text.starts_with("No answer yet") && !text.contains("better ("),
         "{text}"

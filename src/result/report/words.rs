@@ -186,6 +186,19 @@ pub fn margin(metric: &Metric) -> String {
 
 /// The verdict with its reasons in brackets.
 pub fn verdict(row: &ArmComparison) -> String {
+    let (word, reasons) = verdict_and_reasons(row);
+    with_reasons(word, &reasons)
+}
+
+pub fn with_reasons(word: String, reasons: &str) -> String {
+    if reasons.is_empty() {
+        return word;
+    }
+    format!("{word} ({reasons})")
+}
+
+/// The verdict, and its reasons in one line; empty if there are none to tell.
+pub fn verdict_and_reasons(row: &ArmComparison) -> (String, String) {
     let comparison = &row.comparison;
     let margin = margin(&row.metric);
     let word = match comparison.verdict {
@@ -220,11 +233,7 @@ pub fn verdict(row: &ArmComparison) -> String {
         .filter(|reason| !is_said(reason))
         .map(|reason| in_words(reason, blocks));
     let reasons: Vec<String> = reasons.collect();
-    if reasons.is_empty() {
-        word
-    } else {
-        format!("{word} ({})", reasons.join("; "))
-    }
+    (word, reasons.join("; "))
 }
 
 /// Warnings about a run's row, whatever else it is compared with.

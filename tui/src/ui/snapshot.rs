@@ -23,6 +23,7 @@ use crate::cli::Snapshot;
 const ALL: Wanted = Wanted {
     order: true,
     why: true,
+    why_of_arms: false,
     owner_histograms: true,
 };
 

@@ -18,20 +18,21 @@ pub enum Judged<'a> {
     Study(&'a StudyResult, &'a StudyJudgement<'a>),
 }
 
-pub type Make = fn(Judged<'_>) -> Result<Made>;
+/// With the width of the terminal, if one shows it.
+pub type Make = fn(Judged<'_>, Option<usize>) -> Result<Made>;
 pub type Format = Named<Make>;
 
 pub const FORMATS: &[Format] = &[
-    Format::new("text", "Table for people", |judged| {
+    Format::new("text", "Table for people", |judged, width| {
         Ok(Made::Painted(match judged {
-            Judged::Run(result, judgement) => super::text(result, judgement),
+            Judged::Run(result, judgement) => super::text(result, judgement, width),
             Judged::Study(_, judged) => of_cells::study_text(judged),
         }))
     }),
     Format::new(
         "json",
         "All findings with the exit code; docs/gate-1.schema.json is its schema",
-        |judged| {
+        |judged, _| {
             let json = match judged {
                 Judged::Run(result, judgement) => super::json(result, judgement),
                 Judged::Study(study, judged) => of_cells::study_json(study, judged),
@@ -39,23 +40,27 @@ pub const FORMATS: &[Format] = &[
             Ok(Made::Text(json.context("writing JSON")?))
         },
     ),
-    Format::new("markdown", "For a CI step summary or a comment", |judged| {
-        Ok(Made::Text(match judged {
-            Judged::Run(result, judgement) => super::markdown(result, judgement),
-            Judged::Study(study, judged) => of_cells::study_markdown(study, judged),
-        }))
-    }),
+    Format::new(
+        "markdown",
+        "For a CI step summary or a comment",
+        |judged, _| {
+            Ok(Made::Text(match judged {
+                Judged::Run(result, judgement) => super::markdown(result, judgement),
+                Judged::Study(study, judged) => of_cells::study_markdown(study, judged),
+            }))
+        },
+    ),
     Format::new(
         "html",
         "One page with pictures: the findings, then the report",
-        |judged| {
+        |judged, _| {
             Ok(Made::Text(match judged {
                 Judged::Run(result, judgement) => html::gate::render(result, judgement),
                 Judged::Study(study, judged) => html::gate::render_study(study, judged),
             }))
         },
     ),
-    Format::new("junit", "One test case per comparison", |judged| {
+    Format::new("junit", "One test case per comparison", |judged, _| {
         Ok(Made::Text(match judged {
             Judged::Run(result, judgement) => junit::gate(&[(result, judgement)], &[]),
             Judged::Study(_, judged) => of_cells::study_junit(judged),

@@ -82,7 +82,7 @@ pub fn study_text(judged: &StudyJudgement<'_>) -> String {
     let mut page = String::new();
     for (cell, judgement) in &judged.cells {
         let name = escape::line(&cell.name);
-        let _ = write!(page, "{name}\n{}\n", text(&cell.result, judgement));
+        let _ = write!(page, "{name}\n{}\n", text(&cell.result, judgement, None));
     }
     for broken in &judged.broken {
         let _ = writeln!(page, "NOT EXACT: {}", escape::line(broken));

@@ -61,9 +61,16 @@ pub fn rounds_of(result: &ResultFile, label: &str) -> (usize, usize) {
     (own().count(), own().filter(has_numbers).count())
 }
 
+/// Whether some round has numbers. In a rotation of the terminal UI that depends on the screen.
+pub fn is_recorded(result: &ResultFile) -> bool {
+    let mut rounds = result.rounds.iter();
+    rounds.any(|round| round.evidence.why.is_some())
+}
+
 /// The rounds without numbers in words, so that no arm looks better by its worst rounds; empty if there are none.
 pub fn left_out(result: &ResultFile) -> String {
-    let arms = result.design.arms.iter().filter(|_| result.design.why);
+    let is_told = result.design.why || is_recorded(result);
+    let arms = result.design.arms.iter().filter(|_| is_told);
     let lacking: Vec<String> = arms
         .filter_map(|arm| {
             let (all, known) = rounds_of(result, &arm.label);
@@ -74,6 +81,9 @@ pub fn left_out(result: &ResultFile) -> String {
         return String::new();
     }
     let lacking = lacking.join(", ");
+    if !result.design.why {
+        return format!("Who waits behind whom was not recorded in all rounds: {lacking} lack it.");
+    }
     format!(
         "Rounds without values are not in who waits behind whom, and may be the worst: {lacking}."
     )

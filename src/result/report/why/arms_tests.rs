@@ -117,7 +117,7 @@ fn arms_stand_side_by_side() {
         "{found}"
     );
     assert!(
-        text::render(&result, false, None).contains(found.trim()),
+        text::render(&result, text::Look::default()).contains(found.trim()),
         "{found}"
     );
     let page = html::render(&result);

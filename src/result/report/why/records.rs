@@ -1,6 +1,6 @@
 //! The record of each arm of a result, as `iosched why FILE` prints it. Pure.
 
-use super::arms::{OfArm, of_arms, rounds_of};
+use super::arms::{OfArm, is_recorded, of_arms, rounds_of};
 use super::{Keeps, MOST_SENTENCES, Sentence, WhyRecord, record};
 use crate::report::traces;
 use crate::types::result::ResultFile;
@@ -9,7 +9,7 @@ use crate::why::{DiskFacts, Stretch, WhyOwner};
 /// A record for each arm, from its rounds; from its trace where no round has numbers. Empty without both. Owners that `keeps` refuses
 /// are waited for, but are not told.
 pub fn records(result: &ResultFile, keeps: &dyn Fn(&WhyOwner) -> bool) -> Vec<WhyRecord> {
-    if result.design.why {
+    if result.design.why || is_recorded(result) {
         let mut known = of_arms(result);
         let arms = result.design.arms.iter();
         let of_rounds = arms.map(|arm| {

@@ -11,6 +11,7 @@ use iosched_measure::probe::Probe;
 use iosched_result::measured::order::Dispatch;
 use iosched_result::measured::snapshot::{Interval, OwnerNumbers, Snapshot};
 use iosched_result::stat::Selection;
+use iosched_result::why::RoundWhy;
 
 use super::blame::Blame;
 use super::devices;
@@ -90,11 +91,22 @@ impl Reader {
 
     /// From the last snapshot on, the probe keeps the longest times, independent of samples. There is only one such
     /// window.
-    pub fn begin_window(&mut self) -> Option<Snapshot> {
+    pub fn begin_window(&mut self, has_blame: bool) -> Option<Snapshot> {
         if let Some(probe) = &mut self.probe {
             probe.begin_window();
+            if has_blame {
+                self.blame.begin_window(probe);
+            }
         }
         self.earlier.clone()
+    }
+
+    /// Who waited behind whom on this disk since [`Reader::begin_window`], if that was kept.
+    pub fn end_blame(&mut self, index: usize) -> Result<Option<RoundWhy>> {
+        match &mut self.probe {
+            Some(probe) => self.blame.end_window(probe, &self.devices[index]),
+            None => Ok(None),
+        }
     }
 
     pub fn last_snapshot(&self) -> Option<Snapshot> {

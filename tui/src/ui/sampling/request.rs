@@ -47,5 +47,7 @@ pub struct Wanted {
     pub order: bool,
     /// Who waits behind whom.
     pub why: bool,
+    /// The same of each arm of a rotation: while none runs, nothing is kept for it.
+    pub why_of_arms: bool,
     pub owner_histograms: bool,
 }

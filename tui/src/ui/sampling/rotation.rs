@@ -14,6 +14,7 @@ use iosched_result::stat::{self, Selection};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::queue::Applied;
 use iosched_result::types::result::{Exclusion, Subject};
+use iosched_result::why::RoundWhy;
 
 use super::parts::{Parts, Place};
 use super::programs;
@@ -161,7 +162,7 @@ impl TimedRotation {
         self.is_paused = true;
         self.turns
             .disturb(Exclusion::Paused, "the rotation was paused".to_owned());
-        self.end(end, disk, names)
+        self.end(end, disk, names, None)
     }
 
     pub fn go_on(&mut self) {
@@ -201,12 +202,13 @@ impl TimedRotation {
         });
     }
 
-    /// Ends the present round, if there is one. `names` knows the weights of control groups.
+    /// Ends the present round, if there is one. `names` knows the weights of control groups; `why` is of its window.
     pub fn end(
         &mut self,
         end: Option<Snapshot>,
         disk: &Device,
         names: &dyn Selection,
+        why: Option<RoundWhy>,
     ) -> Result<()> {
         let start = self.timer.take().and_then(|timer| timer.start);
         let arm = self.turns.arm_now();
@@ -220,7 +222,9 @@ impl TimedRotation {
             .and_then(|window| stat::fairness_in(window, names)?.jain_device_time);
         let owners = window.as_ref().map_or(&[][..], |window| &window.owners);
         let programs = programs::participants(&self.programs, owners, names);
-        let round = self.turns.end(window, state.as_ref(), fairness, programs)?;
+        let round = self
+            .turns
+            .end(window, state.as_ref(), fairness, programs, why)?;
         if let Some((round, arm)) = round.zip(arm) {
             let (block, attempt) = (round.block, round.attempt);
             let place = Place {

@@ -5,6 +5,7 @@ use iosched_result::analysis::{conclude, turn};
 use iosched_result::measured::snapshot::{DeviceNumbers, Op, Stage};
 use iosched_result::measured::stalls::{Stalls, Whose};
 use iosched_result::metric::Metric;
+use iosched_result::report::why::arms;
 use iosched_result::types::result::{ArmComparison, Exclusion, ResultFile, Round};
 
 use super::parts::Part;
@@ -25,6 +26,10 @@ pub struct Score {
     pub of_other_load: Vec<String>,
     /// The busiest programs and control groups.
     pub parts: Vec<Part>,
+    /// Those who wait for long under any arm, and behind whom, in the rounds that count and say so.
+    pub waiters: Vec<Waiter>,
+    /// By arm, how many of the rounds that count say so, and how many there are.
+    pub told: Vec<[usize; 2]>,
     /// Why there are no verdicts: too many rounds do not count.
     pub invalid: Option<String>,
 }
@@ -47,6 +52,58 @@ impl ArmRounds {
         let own: usize = self.excluded.iter().map(|(_, count)| count).sum();
         self.counted + own + self.with_others
     }
+}
+
+/// Who waits for the device, under each arm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiter {
+    /// `probe reads`
+    pub name: String,
+    /// The mean queue wait; None where it did not wait, or no round says.
+    pub mean_ns: Vec<Option<f64>>,
+    /// Behind whom, the largest part first, and its share of the wait under each arm.
+    pub behind: Vec<(String, Vec<Option<f64>>)>,
+}
+
+fn told(result: &ResultFile) -> Vec<[usize; 2]> {
+    let arms = result.design.arms.iter();
+    let rounds = arms.map(|arm| arms::rounds_of(result, &arm.label));
+    rounds.map(|(all, known)| [known, all]).collect()
+}
+
+/// In the order of the arms of the design.
+fn waiters(result: &ResultFile) -> Vec<Waiter> {
+    let of_arms = arms::of_arms(result);
+    let place = |label: &str| of_arms.iter().position(|arm| arm.label == label);
+    let arms = result.design.arms.iter();
+    let places: Vec<Option<usize>> = arms.map(|arm| place(&arm.label)).collect();
+    let by_arm = |value: &dyn Fn(usize) -> Option<f64>| -> Vec<Option<f64>> {
+        places.iter().map(|place| value((*place)?)).collect()
+    };
+    let disks = arms::disks(&of_arms);
+    let disk = disks.first().copied().unwrap_or_default();
+    let waiters = arms::waiters(&of_arms, disk, false);
+    let waiters = waiters.iter().map(|waiter| {
+        let share = |part: Option<arms::Part>| part.map(|part| part.share);
+        let others = waiter.behind.iter().map(|name| {
+            let shares = by_arm(&|arm| share(waiter.behind(arm, name)));
+            let whose = if *name == waiter.name {
+                "its own"
+            } else {
+                name
+            };
+            (whose.to_owned(), shares)
+        });
+        let idle = by_arm(&|arm| share(waiter.device_idle(arm)));
+        Waiter {
+            name: waiter.name.clone(),
+            mean_ns: by_arm(&|arm| waiter.by_arm[arm].and_then(arms::mean_wait_ns)),
+            behind: others
+                .chain([("the idle device".to_owned(), idle)])
+                .collect(),
+        }
+    });
+    waiters.collect()
 }
 
 /// Measurements in some of the time.
@@ -140,6 +197,8 @@ impl Score {
                 None => Vec::new(),
             },
             parts,
+            waiters: waiters(result),
+            told: told(result),
             invalid: turn::why_invalid(result),
         }
     }

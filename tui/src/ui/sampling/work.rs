@@ -105,6 +105,7 @@ impl Work {
             wanted: Wanted {
                 order: false,
                 why: false,
+                why_of_arms: false,
                 owner_histograms: true,
             },
             next: Instant::now() + FIRST.min(setup.interval),
@@ -181,7 +182,7 @@ impl Work {
         };
         match rotation.step() {
             Step::Begin => {
-                let start = self.reader.begin_window();
+                let start = self.reader.begin_window(self.wanted.why_of_arms);
                 rotation.begin(start, now);
                 Ok(())
             }
@@ -211,6 +212,7 @@ impl Work {
         Wanted {
             order: self.wanted.order,
             why: self.wanted.why,
+            why_of_arms: self.wanted.why_of_arms,
             owner_histograms: self.wanted.owner_histograms
                 || self.rotation.is_some()
                 || self.interval >= LONG,

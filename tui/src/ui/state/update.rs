@@ -143,6 +143,7 @@ fn wanted_by(screen: Screen) -> Wanted {
     Wanted {
         order: screen == Screen::Order,
         why: matches!(screen, Screen::Fairness | Screen::Processes),
+        why_of_arms: screen == Screen::Compare,
         owner_histograms: matches!(screen, Screen::Overview | Screen::Processes),
     }
 }

@@ -8,12 +8,14 @@
 //! bfq          [histogram]
 //!              |10us    |100us    |1ms
 //! arm     rounds  I/Os   p50   p95   p99  p99.9   p99 to none
+//! mean queue wait, and behind whom   none   bfq
 //! what was left out
 //! ```
-//! When rows are scarce, the notes are dropped first, then the table, the pictures of all arms, and the sentence. If the
+//! When rows are scarce, the notes are dropped first, then who waits behind whom, the table, the pictures of all arms, and the sentence. If the
 //! verdicts are still too high, the rows around the chosen one are shown.
 
 mod beside;
+mod blame;
 mod change;
 mod leader;
 mod notes;
@@ -93,7 +95,11 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         beside::least_rows(sides.arms.len())
     };
     let rows_below = if parts.is_empty() { rows } else { 0 };
-    let [sentence, score, title, pictures, table, footnotes] = stack(
+    let blame_rows = match area.height {
+        0..=26 => 0,
+        _ => blame::rows(&sides, inner.width),
+    };
+    let [sentence, score, title, pictures, table, blame, footnotes] = stack(
         inner,
         [
             Part::new(1, said, said),
@@ -101,21 +107,26 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
             Part::new(3, rows_below.min(1), rows_below.min(1)),
             Part::filling(2, least),
             Part::new(4, rows_below, rows_below),
-            Part::new(5, 1, most),
+            Part::new(5, blame_rows.min(3), blame_rows),
+            Part::new(6, 1, most),
         ],
     );
     let strong = model.palette.strong();
     let verdict = verdict.into_iter().map(|text| Line::styled(text, strong));
     text_lines(frame, sentence, verdict);
     score::render(frame, score, model, &sides);
-    let footnotes = if parts.is_empty() {
-        device(frame, [title, pictures, table, footnotes], model, &sides)
+    let [blame, footnotes] = if parts.is_empty() {
+        let areas = [title, pictures, table, blame, footnotes];
+        device(frame, areas, model, &sides)
     } else {
         if pictures.height > 0 {
             beside::render(frame, pictures, model, seen, &parts);
         }
-        footnotes
+        [blame, footnotes]
     };
+    if blame.height > 0 {
+        blame::render(frame, blame, model, &sides);
+    }
     let lines = fit::paragraphs(texts, room, usize::from(footnotes.height));
     let faint = model.palette.faint();
     let lines = lines.into_iter().map(|text| Line::styled(text, faint));
@@ -144,14 +155,14 @@ pub fn axis_around(model: &Model, width: u16) -> Axis {
     }
 }
 
-/// The pictures and the table of the whole device. Rows that strips of equal height cannot use go to the notes, whose
-/// area is returned.
+/// The pictures and the table of the whole device. Rows that strips of equal height cannot use go to the notes. The
+/// areas below the table are returned.
 fn device(
     frame: &mut Frame,
-    [title, pictures, table, footnotes]: [Rect; 4],
+    [title, pictures, table, blame, footnotes]: [Rect; 5],
     model: &Model,
     sides: &Sides<'_>,
-) -> Rect {
+) -> [Rect; 2] {
     let is_overlaid = model.compare.is_overlaid;
     let useful = pictures::useful_rows(sides, is_overlaid, pictures.height);
     let spare = pictures.height.saturating_sub(useful);
@@ -160,7 +171,7 @@ fn device(
         height: area.height + rows,
         ..area
     };
-    let (table, footnotes) = (up(table, 0), up(footnotes, spare));
+    let (table, blame, footnotes) = (up(table, 0), up(blame, 0), up(footnotes, spare));
     if title.height > 0 {
         line(frame, title, 0, title_line(model, sides, title.width));
     }
@@ -177,7 +188,7 @@ fn device(
     if table.height > 0 {
         rows::render(frame, table, model, sides);
     }
-    footnotes
+    [blame, footnotes]
 }
 
 fn title_line(model: &Model, sides: &Sides<'_>, room: u16) -> Line<'static> {

@@ -444,6 +444,7 @@ fn a_flip_is_asked_for_and_a_rotation_begins_a_new_comparison() {
             Effect::Ask(Request::Read(Wanted {
                 order: false,
                 why: false,
+                why_of_arms: true,
                 owner_histograms: false
             }))
         ]

@@ -31,7 +31,8 @@ impl Work {
     fn turn_of(&mut self, rotation: &mut TimedRotation) -> Result<bool> {
         let device = rotation.device();
         let end = self.reader.last_snapshot();
-        rotation.end(end, self.reader.device(device), self.reader.names())?;
+        let why = self.reader.end_blame(device)?;
+        rotation.end(end, self.reader.device(device), self.reader.names(), why)?;
         (self.report)(SamplerReport::Score(Box::new(rotation.score(&self.metric))));
         if let Err(error) = rotation.save_now_and_then() {
             self.say(format!("saving the rounds: {error:#}"));
@@ -61,6 +62,7 @@ impl Work {
             rotation.go_on();
             return self.next_round();
         }
+        self.reader.end_blame(rotation.device())?;
         let (end, disk) = (
             self.reader.last_snapshot(),
             self.reader.device(rotation.device()),
@@ -97,6 +99,11 @@ impl Work {
             return String::new();
         };
         (self.report)(SamplerReport::Rotating(None));
+        // What its last window kept for it goes with it.
+        let device = rotation.device();
+        if let Err(error) = self.reader.end_blame(device) {
+            self.say(format!("{error:#}"));
+        }
         let rounds = rotation.rounds();
         let why = match rotation.why_none_counts() {
             Some(why) => format!(", of which none counts: {why}"),
@@ -111,7 +118,6 @@ impl Work {
             Ok(None) => "rotation ended before its first round".to_owned(),
             Err(error) => format!("rotation ended after {rounds} rounds{why}; {error:#}"),
         };
-        let device = rotation.device();
         let finished = &mut self.reader.finished;
         finished.retain(|other| other.device() != device);
         finished.push(rotation);

@@ -14,7 +14,7 @@ use iosched_result::measured::histogram::{Histogram, OWNER};
 use super::data;
 use crate::ui::sampling::parts::{Part, PartName, PartSums};
 use crate::ui::sampling::sample::SamplerReport;
-use crate::ui::sampling::score::{ArmRounds, Score, Sums};
+use crate::ui::sampling::score::{ArmRounds, Score, Sums, Waiter};
 use crate::ui::state::model::Model;
 
 /// Other metrics that a test may choose.
@@ -31,6 +31,41 @@ const CHOSEN: [&str; 4] = [
     "read_device_mean",
     "read_total_mean",
 ];
+
+/// A reader behind a writer; the last arm has no numbers.
+fn waiters(arms: &[ArmRounds]) -> Vec<Waiter> {
+    let under = |first: f64, others: f64| -> Vec<Option<f64>> {
+        let value = |arm: usize| (arm == 0 || arm + 1 < arms.len()).then_some((arm, first, others));
+        let arms = (0..arms.len()).map(value);
+        arms.map(|known| known.map(|(arm, first, others)| if arm == 0 { first } else { others }))
+            .collect()
+    };
+    let waiter = |name: &str, mean_ns, behind: [(&str, Vec<Option<f64>>); 2]| Waiter {
+        name: name.to_owned(),
+        mean_ns,
+        behind: behind
+            .map(|(name, shares)| (name.to_owned(), shares))
+            .to_vec(),
+    };
+    vec![
+        waiter(
+            "probe reads",
+            under(11.7e6, 29e3),
+            [
+                ("hog writes", under(0.976, 0.636)),
+                ("the idle device", under(0.0, 0.364)),
+            ],
+        ),
+        waiter(
+            "hog writes",
+            under(1.05e6, 775e6),
+            [
+                ("its own", under(0.99, 0.03)),
+                ("probe reads", under(0.01, 0.97)),
+            ],
+        ),
+    ]
+}
 
 /// The rounds of a model's arms.
 pub struct Rounds {
@@ -80,6 +115,8 @@ impl Rounds {
             rows: rows(&decided, all * decided.len()),
             chosen: rows(&CHOSEN, all),
             parts: parts(&arms),
+            waiters: waiters(&arms),
+            told: vec![[5, 8]; arms.len()],
             of_other_load: Vec::new(),
             invalid: None,
             arms,

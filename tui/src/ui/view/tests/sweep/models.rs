@@ -217,6 +217,14 @@ fn stretch(score: &mut Score, old: &str, label: &str, index: usize) {
         arm.counted = usize::MAX / 2;
         arm.excluded = vec![(long('e'), 99_999), (HEBREW.to_owned(), 1)];
     }
+    for waiter in &mut score.waiters {
+        waiter.name = long('w');
+        waiter.mean_ns.fill(Some(1e300));
+        for (name, shares) in &mut waiter.behind {
+            *name = long('b');
+            shares.fill(Some(1.0));
+        }
+    }
     let ratio = if index.is_multiple_of(3) {
         1e-300
     } else {

@@ -260,6 +260,15 @@ impl Numbers {
                 self.of_part(sums.as_ref(), arm.sums.seconds);
             }
         }
+        for waiter in &score.waiters {
+            let means = waiter.mean_ns.iter().flatten();
+            means.for_each(|ns| self.value(*ns));
+            let shares = waiter.behind.iter().flat_map(|(_, shares)| shares);
+            shares.flatten().for_each(|share| self.value(*share));
+        }
+        for count in score.told.iter().flatten() {
+            self.whole(*count as u64);
+        }
         self.whole(score.rows.len() as u64);
         self.whole(score.chosen.len() as u64);
         (0..score.rows.len()).for_each(|n| self.whole(n as u64));

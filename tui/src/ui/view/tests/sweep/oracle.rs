@@ -211,6 +211,11 @@ impl Names {
                 part.name.cgroup.split('/').for_each(|name| self.add(name));
                 self.add(part.name.comm.as_deref().unwrap_or_default());
             }
+            let waiters = device.seen.score.iter().flat_map(|score| &score.waiters);
+            for waiter in waiters {
+                self.add(&waiter.name);
+                waiter.behind.iter().for_each(|(name, _)| self.add(name));
+            }
             for flip in &device.seen.flips {
                 self.add(&flip.from);
                 self.add(&flip.to);
