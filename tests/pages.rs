@@ -97,25 +97,35 @@ impl Desk {
 fn with_output(text: &str, desk: &Desk) -> (String, Vec<String>) {
     let (mut made, mut wrong) = (String::new(), Vec::new());
     let mut is_console = false;
-    for line in text.lines() {
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
         match line {
             "```console" => is_console = true,
             "```" => is_console = false,
             _ => {}
         }
         let command = line.strip_prefix("$ ").or_else(|| line.strip_prefix("# "));
-        match command.filter(|_| is_console) {
-            // The old output.
-            None if is_console && line != "```console" => continue,
-            None => made += &format!("{line}\n"),
-            Some(command) => {
+        let Some(command) = command.filter(|_| is_console) else {
+            // What is not written again is the old output.
+            if !is_console || line == "```console" {
                 made += &format!("{line}\n");
-                if line.starts_with('$') {
-                    made += &desk.output(command);
-                } else if command.starts_with("iosched") {
-                    wrong.extend(desk.is_known(command).err());
-                }
             }
+            continue;
+        };
+        made += &format!("{line}\n");
+        let mut command = command.to_owned();
+        while let Some(begun) = command.strip_suffix('\\') {
+            let further = lines.next().expect("the rest of the command");
+            made += &format!("{further}\n");
+            command = format!("{begun}{}", further.trim_start());
+        }
+        if line.starts_with('$') {
+            let output = desk.output(&command);
+            let wide = output.lines().find(|line| line.chars().count() > 125);
+            wrong.extend(wide.map(|line| format!("{command}: too wide: {line}")));
+            made += &output;
+        } else if command.starts_with("iosched") {
+            wrong.extend(desk.is_known(&command).err());
         }
     }
     (made, wrong)
@@ -138,9 +148,6 @@ fn the_pages_show_what_the_programs_print() {
             "{name} says otherwise; UPDATE=1 mends it:\n{}",
             first_difference(&text, &made)
         );
-        for line in made.lines() {
-            assert!(line.chars().count() <= 125, "{name}: {line}");
-        }
     }
 }
 
