@@ -73,7 +73,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
     for waiter in waiters(sides) {
         lines.push(Line::from(row(&waiter.name, &waiter.mean_ns, time)));
         for (name, shares) in behind(waiter) {
-            let text = row(&format!("  behind {name}"), shares, share);
+            let text = row(&format!("  behind {name}"), shares, hundredths);
             lines.push(Line::styled(text, faint));
         }
     }
@@ -95,6 +95,11 @@ fn title(sides: &Sides<'_>, room: usize) -> String {
     };
     let mut fitting = forms.into_iter().filter(|form| form.len() <= room);
     fitting.next().unwrap_or_default()
+}
+
+/// To a hundredth of a per cent.
+fn hundredths(part: Option<f64>) -> String {
+    share(part.map(|part| (part * 1e4).round() / 1e4))
 }
 
 /// An arm's place in the score.
