@@ -108,15 +108,15 @@ fn with_output(text: &str, desk: &Desk) -> (String, Vec<String>) {
         let Some(command) = command.filter(|_| is_console) else {
             // What is not written again is the old output.
             if !is_console || line == "```console" {
-                made += &format!("{line}\n");
+                made.extend([line, "\n"]);
             }
             continue;
         };
-        made += &format!("{line}\n");
+        made.extend([line, "\n"]);
         let mut command = command.to_owned();
         while let Some(begun) = command.strip_suffix('\\') {
             let further = lines.next().expect("the rest of the command");
-            made += &format!("{further}\n");
+            made.extend([further, "\n"]);
             command = format!("{begun}{}", further.trim_start());
         }
         if line.starts_with('$') {

@@ -297,7 +297,7 @@ fn a_control_that_differs_leaves_no_gate() {
     assert_eq!(slow.alarming_controls().count(), 1);
     let error = check(&slow, &[], WORSE).unwrap_err();
     assert!(error[0].contains("control_cpu under bfq"), "{error:?}");
-    let text = crate::report::text::render(&slow, Default::default());
+    let text = crate::report::text::render(&slow, crate::report::text::Look::default());
     assert!(
         text.contains("NEGATIVE CONTROL: control_cpu: bfq against none: 50"),
         "{text}"
@@ -321,7 +321,7 @@ fn a_control_on_a_noisy_machine_says_that_it_is_blind() {
     assert_eq!(result.alarming_controls().count(), 0);
     let sight = result.blind_controls()["control_cpu"];
     assert!(sight.is_blind && sight.detectable > Some(0.1), "{sight:?}");
-    let text = crate::report::text::render(&result, Default::default());
+    let text = crate::report::text::render(&result, crate::report::text::Look::default());
     let says = "BLIND CONTROL: control_cpu differs by ";
     assert!(text.contains(says), "{text}");
 }

@@ -1,6 +1,8 @@
 //! Tables of findings, a row for each comparison, as wide as asked: first side by side, then grouped by metric, then with the
 //! arm above its numbers. The reasons of a verdict stand below its row. Pure.
 
+use std::fmt::Write;
+
 use comfy_table::{CellAlignment, Table, presets};
 use textwrap::core::display_width;
 
@@ -176,7 +178,7 @@ fn with_reasons(findings: &[Finding], lines: Lines) -> String {
         text.push('\n');
         let reasons = finding.map_or("", |index| &findings[index].reasons);
         if !reasons.is_empty() {
-            text += &format!("     ({reasons})\n");
+            let _ = writeln!(text, "     ({reasons})");
         }
     }
     text

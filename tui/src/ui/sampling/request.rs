@@ -43,6 +43,7 @@ pub fn present_label(scheduler: &str) -> String {
 
 /// Data that is more expensive to read than counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // independent switches
 pub struct Wanted {
     pub order: bool,
     /// Who waits behind whom.
