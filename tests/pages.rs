@@ -2,7 +2,8 @@
 //! below it is what they print. No root. `UPDATE=1` writes the output anew.
 //!
 //! In a block ```` ```console ````, `$ COMMAND` is run beside the results of `tests/data/pages`, and the lines below it are its
-//! output, with `[exit code N]` where that is not 0. `# COMMAND` needs root and a disk: only its words are checked.
+//! output, with `[exit code N]` where that is not 0. Before the first of them, `# COMMAND` needs root and a disk: only its words are checked.
+//! Later in the block such a line is output, as rules for udev have it.
 
 mod support;
 
@@ -54,7 +55,7 @@ impl Desk {
             .current_dir(self.0.path())
             .env("PATH", format!("{}:{path}", programs.display()))
             .env("LC_ALL", "C.UTF-8")
-            // What earlier runs on this machine left is no part of a page.
+            // Otherwise notes on what earlier runs left on this machine would be in the output.
             .env("IOSCHED_STATE_DIR", self.0.path().join("state"))
             .env_remove("NO_COLOR");
         command
@@ -96,15 +97,16 @@ impl Desk {
 /// The page with the output of each command as it is now, and what is wrong with its other commands.
 fn with_output(text: &str, desk: &Desk) -> (String, Vec<String>) {
     let (mut made, mut wrong) = (String::new(), Vec::new());
-    let mut is_console = false;
+    let (mut is_console, mut has_run) = (false, false);
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         match line {
-            "```console" => is_console = true,
+            "```console" => (is_console, has_run) = (true, false),
             "```" => is_console = false,
             _ => {}
         }
-        let command = line.strip_prefix("$ ").or_else(|| line.strip_prefix("# "));
+        let as_root = line.strip_prefix("# ").filter(|_| !has_run);
+        let command = line.strip_prefix("$ ").or(as_root);
         let Some(command) = command.filter(|_| is_console) else {
             // What is not written again is the old output.
             if !is_console || line == "```console" {
@@ -120,8 +122,14 @@ fn with_output(text: &str, desk: &Desk) -> (String, Vec<String>) {
             command = format!("{begun}{}", further.trim_start());
         }
         if line.starts_with('$') {
+            has_run = true;
             let output = desk.output(&command);
             let wide = output.lines().find(|line| line.chars().count() > 125);
+            if output.lines().any(|line| line.starts_with("$ ")) {
+                wrong.push(format!(
+                    "{command}: a line of its output looks like a command"
+                ));
+            }
             wrong.extend(wide.map(|line| format!("{command}: too wide: {line}")));
             made += &output;
         } else if command.starts_with("iosched") {
@@ -163,9 +171,15 @@ fn first_difference(old: &str, new: &str) -> String {
 #[test]
 fn another_output_and_an_unknown_option_are_found() {
     let desk = Desk::set();
-    let text = "```console\n$ echo two\nthree\n# iosched-ab run sda --no-such-option\n# iosched stat sda\n```\n";
+    let text = "```console\n# iosched-ab run sda --no-such-option\n# iosched stat sda\n$ echo two\nthree\n```\n";
     let (made, wrong) = with_output(text, &desk);
     assert!(made.contains("$ echo two\ntwo\n"), "{made}");
+    // A page that is made anew stays as it is, whatever the output looks like.
+    let comment = "```console\n$ echo '# iosched is a comment'\n# iosched is a comment\n```\n";
+    assert_eq!(
+        with_output(comment, &desk),
+        (comment.to_owned(), Vec::new())
+    );
     assert_eq!(wrong.len(), 1, "{wrong:?}");
     assert!(wrong[0].contains("--no-such-option"), "{wrong:?}");
     assert_eq!(desk.output("exit 3"), "[exit code 3]\n");

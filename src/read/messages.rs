@@ -7,7 +7,7 @@ use iosched_result::report::escape;
 
 use crate::fit;
 
-/// Of their options in the help of each command.
+/// The heading above these options in the help of each command.
 const HEADING: &str = "Messages";
 
 /// Everything that is printed, result or not, follows these.

@@ -68,7 +68,9 @@ const NUMBERS: [&str; 4] = ["VALUE", "CHANGE", "INTERVAL", "VERDICT"];
 fn side_by_side(findings: &[Finding]) -> Lines {
     let mut last = "";
     let rows = findings.iter().map(|finding| {
-        let is_new = std::mem::replace(&mut last, &finding.metric) != finding.metric;
+        let is_other = std::mem::replace(&mut last, &finding.metric) != finding.metric;
+        // Logs of CI are searched line by line.
+        let is_new = is_other || finding.outcome.is_some();
         let once = |text: &'_ str| {
             if is_new {
                 text.to_owned()
@@ -93,41 +95,33 @@ fn side_by_side(findings: &[Finding]) -> Lines {
 
 /// The metric and the reference have a line of their own.
 fn grouped(findings: &[Finding]) -> Lines {
-    let rows = findings
-        .iter()
-        .map(|finding| vec![finding.arm.clone()])
-        .collect();
-    let mut lines = drawn(findings, &["ARM"], rows).into_iter();
-    let mut all: Lines = lines
-        .next()
-        .map(|heading| (None, heading))
-        .into_iter()
-        .collect();
-    for (index, line) in lines.enumerate() {
-        all.extend(heading(findings, index).map(|heading| (None, heading)));
-        all.push((Some(index), line));
-    }
-    all
+    let arms = findings.iter().map(|finding| vec![finding.arm.clone()]);
+    let lines = drawn(findings, &["ARM"], arms.collect());
+    with_headings(findings, lines, |_| None)
 }
 
 /// The arm, which may have many settings, has a line of its own, too.
 fn arm_above(findings: &[Finding]) -> Lines {
-    let indent = |_| vec![String::new()];
-    let rows = findings.iter().map(indent).collect();
-    let mut lines = numbers_alone(findings, rows).into_iter();
-    let mut all: Lines = lines
-        .next()
-        .map(|heading| (None, heading))
-        .into_iter()
-        .collect();
+    let indents = findings.iter().map(|_| vec![String::new()]);
+    let lines = aligned(findings, &[""], indents.collect());
+    with_headings(findings, lines, |finding| {
+        let outcome = finding.outcome.iter().map(|outcome| format!("{outcome} "));
+        Some(format!(" {}{}", outcome.collect::<String>(), finding.arm))
+    })
+}
+
+/// The lines of a table with the metrics between its rows, and what stands above each row.
+fn with_headings(
+    findings: &[Finding],
+    lines: Vec<String>,
+    above: impl Fn(&Finding) -> Option<String>,
+) -> Lines {
+    let mut lines = lines.into_iter();
+    let columns = lines.next().map(|columns| (None, columns));
+    let mut all: Lines = columns.into_iter().collect();
     for (index, line) in lines.enumerate() {
-        let finding = &findings[index];
-        all.extend(heading(findings, index).map(|heading| (None, heading)));
-        let outcome = finding
-            .outcome
-            .as_ref()
-            .map_or(String::new(), |outcome| format!("{outcome} "));
-        all.push((None, format!(" {outcome}{}", finding.arm)));
+        let before = [heading(findings, index), above(&findings[index])];
+        all.extend(before.into_iter().flatten().map(|line| (None, line)));
         all.push((Some(index), line));
     }
     all
@@ -149,10 +143,6 @@ fn drawn(findings: &[Finding], names: &[&str], rows: Vec<Vec<String>>) -> Vec<St
     });
     let rows = rows.collect();
     aligned(findings, &[outcome, names].concat(), rows)
-}
-
-fn numbers_alone(findings: &[Finding], rows: Vec<Vec<String>>) -> Vec<String> {
-    aligned(findings, &[""], rows)
 }
 
 fn aligned(findings: &[Finding], names: &[&str], rows: Vec<Vec<String>>) -> Vec<String> {

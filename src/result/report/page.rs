@@ -262,7 +262,7 @@ fn taken(chars: impl Iterator<Item = char>, width: usize) -> Vec<char> {
         .collect()
 }
 
-/// What stays together on a line: a space alone, as between a number and its unit, is no place to break it.
+/// Cuts a line where it may be broken: after a comma or semicolon, and at a wide gap. A number stays beside its unit.
 fn pieces(line: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut start = 0;

@@ -18,7 +18,7 @@ pub enum Judged<'a> {
     Study(&'a StudyResult, &'a StudyJudgement<'a>),
 }
 
-/// With the width of the terminal, if one shows it.
+/// Makes a report for a terminal of this width; None has room for all.
 pub type Make = fn(Judged<'_>, Option<usize>) -> Result<Made>;
 pub type Format = Named<Make>;
 

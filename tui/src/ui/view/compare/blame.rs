@@ -82,7 +82,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
     }
 }
 
-/// Where not all rounds say so, with the fewest of an arm.
+/// The title; if some rounds lack these numbers, with the number of rounds of the arm that has fewest.
 fn title(sides: &Sides<'_>, room: usize) -> String {
     let told = sides.seen.score.iter().flat_map(|score| &score.told);
     let fewest = told.min_by_key(|[known, _]| *known);
