@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 export PATH="$PWD/target/tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 log=$(mktemp) part=$(mktemp -d)
 trap 'rm -rf "$log" "$part"' EXIT
-failed=0 skipped_groups=() durations=() unstable=()
+failed=0 failed_again=0 skipped_groups=() durations=() unstable=()
 
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
 # longest first. All other root tests run after them.
@@ -59,6 +59,8 @@ run_root_tests() {
 		if run "once more: $name" "${root[@]}" cargo test "${packages[@]}" --locked "${target[@]}" -- \
 			--include-ignored --test-threads=1 --show-output --exact "$name"; then
 			unstable+=("$source: $name")
+		else
+			failed_again=$((failed_again + 1))
 		fi
 	done
 }
@@ -149,7 +151,7 @@ printf '%s\n' "${durations[@]}"
 # libtest counts a skipped test as passed.
 skips=$(grep -cE '^ *skipped: ' "$log")
 passed=$(($(awk '/^test result:/ {sum += $4} END {print sum + 0}' "$log") - skips))
-broken=$(($(awk '/^test result:/ {sum += $6} END {print sum + 0}' "$log") - ${#unstable[@]}))
+broken=$(($(awk '/^test result:/ {sum += $6} END {print sum + 0}' "$log") - ${#unstable[@]} - failed_again))
 mapfile -t skipped < <(grep -ohE '^ *skipped: .*' "$log" | sed 's/^ *skipped: //' | sort | uniq -c | sed 's/^ *//')
 for reason in "${skipped[@]}"; do echo "skipped ($reason)"; done
 for test in "${unstable[@]}"; do echo "unstable: $test: it failed, and passed when it was run once more"; done
