@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 export PATH="$PWD/target/tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 
 declare -A packages=(
-	[build]="gcc libc6-dev make pkg-config libelf-dev zlib1g-dev clang"
+	[build]="gcc libc6-dev make pkg-config libelf-dev zlib1g-dev"
 	[demo]="fio kmod"
 	[test]="binutils libzstd-dev fio jq e2fsprogs btrfs-progs xfsprogs util-linux util-linux-extra fdisk procps kmod dmsetup clang-14 clang-19 libxml2-utils perl python3-jsonschema shellcheck sysbench ioping dbench stress-ng rocksdb-tools postgresql ansible-core udev systemd python3-venv"
 	[vmtest]="qemu-system-x86 busybox-static cpio kmod xz-utils jq binutils debian-archive-keyring fio blktrace dmsetup"
@@ -29,8 +29,6 @@ has_apt() { has apt-get; }
 wants() { [[ " $groups " == *" $1 "* ]]; }
 is_offered() { [[ $(LC_ALL=C apt-cache policy "$1" 2>/dev/null) == *"Candidate: "[0-9]* ]]; }
 is_installed() {
-	# Any clang from version 14 on is sufficient.
-	if [[ $1 == clang ]] && compgen -c clang | grep -qE '^clang(-(1[4-9]|2[0-9]))?$'; then return 0; fi
 	if has dpkg-query; then dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; else return 1; fi
 }
 
