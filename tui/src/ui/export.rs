@@ -30,12 +30,13 @@ const HEADER: [&str; 17] = [
     "starvation_max_ns",
 ];
 
-/// The rows of the table, filtered and sorted as shown.
+/// The rows of the interval, filtered and sorted as shown.
 pub fn processes(model: &Model) -> Result<PathBuf> {
-    let rows = model.processes();
+    let mut rows = model.processes();
+    rows.retain(|row| !row.is_idle);
     ensure!(!rows.is_empty(), "there is no process to export");
     let path = place::file(&model.directory, "processes", "csv");
-    write_whole_in(&path, &csv(rows.iter().map(|(_, process)| *process))?)?;
+    write_whole_in(&path, &csv(rows.iter().map(|row| row.process))?)?;
     Ok(path)
 }
 

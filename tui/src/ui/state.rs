@@ -14,5 +14,6 @@ pub mod load;
 pub mod model;
 pub mod past;
 pub mod reports;
+pub mod rows;
 pub mod update;
 pub mod words;

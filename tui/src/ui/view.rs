@@ -32,6 +32,7 @@ mod picture;
 mod process;
 mod processes;
 mod scroll;
+mod spare;
 mod status;
 mod strip;
 mod table;

@@ -5,9 +5,10 @@ use iosched_result::measured::snapshot::{OwnerKind, OwnerNumbers};
 use iosched_result::stat::LiveProcess;
 
 use super::model::{DeviceModel, Model};
+use super::rows::Row;
 use crate::ui::sampling::sample::{Measured, Sample};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RowId {
     kind: OwnerKind,
     pid: Option<u32>,
@@ -94,19 +95,17 @@ impl DeviceModel {
 }
 
 impl Model {
-    /// The row under the cursor: the first if nothing was chosen, and none if the chosen process did no I/O in this interval.
-    pub fn chosen_row(&self, rows: &[(usize, &LiveProcess)]) -> Option<usize> {
+    /// The row under the cursor: the first if nothing was chosen, and none if the chosen process has no row.
+    pub fn chosen_row(&self, rows: &[Row<'_>]) -> Option<usize> {
         match &self.table.chosen {
             None => (!rows.is_empty()).then_some(0),
-            Some(id) => rows
-                .iter()
-                .position(|(_, process)| RowId::of(process) == *id),
+            Some(id) => rows.iter().position(|row| RowId::of(row.process) == *id),
         }
     }
 
     /// Moves the cursor to a row, and an open page to its process.
     pub fn choose(&mut self, row: usize) {
-        let id = (self.processes().get(row)).map(|(_, process)| RowId::of(process));
+        let id = (self.processes().get(row)).map(|row| RowId::of(row.process));
         self.table.row = row;
         if id.is_some() {
             self.table.chosen = id;
@@ -128,10 +127,10 @@ impl Model {
     pub fn open_page(&mut self) {
         let rows = self.processes();
         let row = self.chosen_row(&rows);
-        let Some((_, process)) = row.and_then(|row| rows.get(row)) else {
+        let Some(row) = row.and_then(|row| rows.get(row)) else {
             return;
         };
-        let id = RowId::of(process);
+        let id = RowId::of(row.process);
         self.table.chosen = Some(id.clone());
         self.table.is_open = true;
         let at = self.selected;

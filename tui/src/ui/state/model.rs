@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use iosched_measure::history::buffer::{self, Buffer};
 use iosched_result::measured::snapshot::Quality;
-use iosched_result::stat::LiveProcess;
 use iosched_result::types::queue::State;
 
 use super::action::Screen;
@@ -17,6 +16,7 @@ use super::heat::HeatColumn;
 use super::keymap::Keymap;
 use super::load::Load;
 use super::past::{Fold, Frozen, Replay};
+use super::rows::Places;
 use crate::ui::sampling::parts::PartName;
 use crate::ui::sampling::request::present_label;
 use crate::ui::sampling::sample::{DeviceSample, Disk, Flip, Rotating, Sample};
@@ -94,6 +94,8 @@ pub struct DeviceModel {
     pub modified: Option<bool>,
     /// The process whose page is open.
     pub page: Option<Page>,
+    /// The rows of Processes, while the device is on the screen.
+    pub places: Places,
     pub load: Load,
 }
 
@@ -290,35 +292,6 @@ impl Model {
         INTERVALS[self.interval]
     }
 
-    /// The table's rows with their positions in the sample, filtered and sorted.
-    pub fn processes(&self) -> Vec<(usize, &LiveProcess)> {
-        let measured = self
-            .device_sample()
-            .and_then(|sample| sample.measured.as_deref());
-        let Some(measured) = measured else {
-            return Vec::new();
-        };
-        let wanted = self.table.filter.to_lowercase();
-        let mut rows: Vec<(usize, &LiveProcess)> = measured
-            .processes
-            .iter()
-            .enumerate()
-            .filter(|(_, process)| wanted.is_empty() || text_of(process).contains(&wanted))
-            .collect();
-        if self.table.sort == Sort::Name {
-            rows.sort_by(|(_, a), (_, b)| (&a.comm, a.pid).cmp(&(&b.comm, b.pid)));
-        } else {
-            rows.sort_by(|(_, a), (_, b)| {
-                let (a_key, b_key) = (sort_key(a, self.table.sort), sort_key(b, self.table.sort));
-                b_key.total_cmp(&a_key).then(a.pid.cmp(&b.pid))
-            });
-        }
-        if self.table.reversed {
-            rows.reverse();
-        }
-        rows
-    }
-
     /// Labels of the arms that can be switched to.
     pub fn arms(&self) -> Vec<String> {
         if !self.named_arms.is_empty() {
@@ -350,33 +323,5 @@ impl Model {
     fn queue(&self) -> Option<&State> {
         let sample = self.last.as_ref()?.devices.get(self.selected)?;
         sample.queue.as_ref()
-    }
-}
-
-fn text_of(process: &LiveProcess) -> String {
-    let pid = process.pid.map(|pid| pid.to_string()).unwrap_or_default();
-    let cgroup = process.cgroup.as_deref().unwrap_or_default();
-    format!("{} {pid} {cgroup}", process.comm).to_lowercase()
-}
-
-/// Rows are sorted by this in descending order; unknown values come last.
-fn sort_key(process: &LiveProcess, sort: Sort) -> f64 {
-    let fairness = process.fairness.as_ref();
-    let known = |value: Option<f64>| value.unwrap_or(-1.0);
-    match sort {
-        Sort::Ios | Sort::Name => process.iops,
-        Sort::Bytes => process.bytes_per_s,
-        Sort::Share => known(fairness.and_then(|fairness| fairness.device_time_share)),
-        Sort::WaitP50 => known(process.queue_wait.p50_ns),
-        Sort::WaitP99 => known(process.queue_wait.p99_ns),
-        Sort::WaitMax => known(process.queue_wait.max_ns),
-        Sort::Stalled => process.stalled_share,
-        Sort::Device => known(process.device_time.p50_ns),
-        Sort::Merged => known(process.merge_ratio),
-        Sort::Starved => known(
-            fairness
-                .and_then(|f| f.starvation_max_ns)
-                .map(|ns| ns as f64),
-        ),
     }
 }

@@ -8,6 +8,7 @@ use super::chosen::Page;
 use super::compare::Seen;
 use super::load::Load;
 use super::model::{DeviceModel, Model};
+use super::rows::Places;
 use crate::ui::sampling::sample::{DeviceSample, Sample};
 
 /// The state that the screens show while they are frozen.
@@ -269,6 +270,7 @@ fn at(
         ios,
         modified: device.modified,
         page: device.page.as_ref().map(|page| Page::new(page.id.clone())),
+        places: Places::default(),
         load,
     };
     if let Some(measured) = then.and_then(|then| then.measured.as_deref()) {

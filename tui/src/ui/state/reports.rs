@@ -6,6 +6,7 @@ use iosched_result::stat::LiveProcess;
 use super::compare::{Scope, ShownStage};
 use super::heat::HeatColumn;
 use super::model::{Access, DeviceModel, Dialog, HISTORY, Model, Moment};
+use super::rows::Places;
 use crate::ui::sampling::devices;
 use crate::ui::sampling::sample::{Disk, Flip, Sample, SamplerReport, Side};
 
@@ -116,12 +117,21 @@ fn keep(model: &mut Model, sample: Box<Sample>, blocks: Vec<Block>) {
                 .seen
                 .add(measured, &now.side, sample.seconds, is_rotating);
             device.turn_page(measured, sample.seconds);
+            if index == model.selected {
+                let of = (model.table.sort, model.table.by_cgroup);
+                let before = model.last.as_ref().and_then(|last| last.devices.get(index));
+                let before = before.and_then(|before| before.measured.as_deref());
+                device.places.add(of, before, measured, sample.seconds);
+            }
             let ios = measured
                 .stages
                 .histogram(ShownStage::Device, Scope::All)
                 .count();
             device.quality += measured.live.quality;
             device.ios = device.ios.saturating_add(ios);
+        }
+        if index != model.selected || measured.is_none() {
+            device.places = Places::default();
         }
         let fairness = measured.and_then(|measured| measured.live.fairness.as_ref());
         let processes = measured.map_or(&[][..], |measured| &measured.processes);

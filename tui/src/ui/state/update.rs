@@ -139,12 +139,13 @@ fn suspend(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Expensive data is read only for the screens that show it.
+/// A screen may show another one below it: Disks the overview, Processes the comparison.
 fn wanted_by(screen: Screen) -> Wanted {
     Wanted {
         order: screen == Screen::Order,
         why: matches!(screen, Screen::Fairness | Screen::Processes),
-        why_of_arms: screen == Screen::Compare,
-        owner_histograms: matches!(screen, Screen::Overview | Screen::Processes),
+        why_of_arms: matches!(screen, Screen::Compare | Screen::Processes),
+        owner_histograms: matches!(screen, Screen::Disks | Screen::Overview | Screen::Processes),
     }
 }
 

@@ -8,6 +8,7 @@ use super::table::TableLevel;
 use super::{causes, few};
 use crate::ui::state::model::Sort;
 use crate::ui::state::reports::last_component;
+use crate::ui::state::rows::Row;
 
 #[derive(Clone, Copy)]
 pub struct Field {
@@ -33,7 +34,21 @@ enum Cell {
 }
 
 impl Field {
-    pub fn cell(&self, process: &LiveProcess, why: Option<&WhyDevice>) -> String {
+    /// A row that did nothing has its name, and zeros where they are true.
+    pub fn cell(&self, row: &Row<'_>, why: Option<&WhyDevice>) -> String {
+        let process = row.process;
+        if row.is_idle {
+            return match self.sort {
+                _ if WHO.contains(&self.name) => self.number(process, None),
+                Some(Sort::Ios) => count(0.0),
+                Some(Sort::Bytes) => throughput(0.0),
+                _ => "-".to_owned(),
+            };
+        }
+        self.number(process, why)
+    }
+
+    fn number(&self, process: &LiveProcess, why: Option<&WhyDevice>) -> String {
         match (self.cell, why) {
             (Cell::Of(cell), _) => cell(process),
             (Cell::Behind(cell), Some(why)) => cell(process, why),
@@ -63,6 +78,9 @@ const fn field(
         only_if: None,
     }
 }
+
+/// The columns that name the process.
+const WHO: [&str; 3] = ["pid", "command", "cgroup"];
 
 /// The widths include the sort mark.
 pub const FIELDS: [Field; 22] = [
@@ -204,11 +222,7 @@ pub fn of_sort(sort: Sort) -> &'static str {
 }
 
 /// Columns of the user, of which the last are left out first; or else all, in the order of their levels.
-pub fn fields(
-    chosen: &[&'static str],
-    rows: &[(usize, &LiveProcess)],
-    why: Option<&WhyDevice>,
-) -> Vec<Field> {
+pub fn fields(chosen: &[&'static str], rows: &[Row<'_>], why: Option<&WhyDevice>) -> Vec<Field> {
     if chosen.is_empty() {
         let is_there = |field: &&Field| {
             if matches!(field.cell, Cell::Behind(_)) && why.is_none() {
@@ -216,7 +230,7 @@ pub fn fields(
             }
             let mut rows = rows.iter();
             let only_if = field.only_if;
-            only_if.is_none_or(|holds| rows.any(|(_, process)| holds(process)))
+            only_if.is_none_or(|holds| rows.any(|row| !row.is_idle && holds(row.process)))
         };
         return FIELDS.iter().filter(is_there).copied().collect();
     }

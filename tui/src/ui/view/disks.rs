@@ -5,20 +5,21 @@
 //! ```
 //! The busiest are first. When columns are scarce, the picture of the last intervals is dropped first, then the wait's p99, the
 //! mean latencies, the depth, and the throughput of reads and writes. A disk that was plugged in has the kernel's counters
-//! alone if the BPF programs have no room for it.
+//! alone if the BPF programs have no room for it. Where many lines are free, the overview of the disk that the other screens show is
+//! below the table.
 
 use std::ops::Range;
 
 use iosched_result::report::units::{count, share, throughput, time};
 use ratatui::Frame;
-use ratatui::layout::{Margin, Position, Rect};
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
-use super::parts::{self, Part, stack};
+use super::parts;
 use super::table::{self, Column};
-use super::{few, fit, line, scroll, strip};
+use super::{few, fit, line, overview, scroll, spare, strip};
 use crate::ui::sampling::sample::{Counters, DeviceSample, Newcomer};
-use crate::ui::state::action::{KeyCommand, Target};
+use crate::ui::state::action::{KeyCommand, Screen, Target};
 use crate::ui::state::compare::{Scope, ShownStage};
 use crate::ui::state::load;
 use crate::ui::state::model::{DeviceModel, Model};
@@ -45,10 +46,9 @@ struct DiskRow<'a> {
 }
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
-    let inner = area.inner(Margin::new(1, 0));
     let rows = rows(model);
-    let [head, below] = split(inner);
-    let title = fit::plain_line(title(&rows, model), inner.width).style(model.palette.faint());
+    let [head, below, spare] = spare::split(area, rows.len());
+    let title = fit::plain_line(title(&rows, model), head.width).style(model.palette.faint());
     line(frame, head, 0, title);
     let (_, chosen) = load::order_and_row(model);
     let shown = shown(below, chosen, rows.len());
@@ -63,6 +63,15 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let faint = model.palette.faint();
     table::render(frame.buffer_mut(), below, &columns, faint, row_style);
     scroll::bar(frame, table::body(below), model.palette, shown, rows.len());
+    if spare.height > 0 {
+        let title = format!(
+            "{} of {}",
+            Screen::Overview.title(),
+            model.device().disk.name
+        );
+        let area = spare::below(frame, area, spare, model, &title);
+        overview::render(frame, area, model);
+    }
 }
 
 /// `3 disks: 51k IOPS, reads 200 MB/s, writes 1.2 MB/s; Enter shows one`, with ranks.
@@ -93,19 +102,14 @@ fn totals<'a>(counters: impl Iterator<Item = &'a Counters>) -> Counters {
     })
 }
 
-/// The title and the table.
-fn split(inner: Rect) -> [Rect; 2] {
-    stack(inner, [Part::new(1, 1, 1), Part::filling(0, 2)])
-}
-
 fn shown(below: Rect, chosen: usize, rows: usize) -> Range<usize> {
     parts::window(chosen, rows, usize::from(below.height.saturating_sub(1)))
 }
 
 /// The target at this place of the screen.
 pub fn target(area: Rect, model: &Model, at: Position) -> Option<Target> {
-    let [_, below] = split(area.inner(Margin::new(1, 0)));
     let rows = rows(model);
+    let [_, below, _] = spare::split(area, rows.len());
     let shown = shown(below, load::order_and_row(model).1, rows.len());
     let row = (at.y.checked_sub(below.y)?).checked_sub(1)?;
     let row = shown.start + usize::from(row);

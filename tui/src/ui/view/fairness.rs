@@ -59,7 +59,8 @@ fn rows(model: &Model) -> Vec<(&LiveProcess, &LiveFairness)> {
     let mut rows: Vec<(&LiveProcess, &LiveFairness)> = model
         .processes()
         .into_iter()
-        .filter_map(|(_, process)| Some((process, process.fairness.as_ref()?)))
+        .filter(|row| !row.is_idle)
+        .filter_map(|row| Some((row.process, row.process.fairness.as_ref()?)))
         .collect();
     let part = |fairness: &LiveFairness| fairness.device_time_share.unwrap_or(0.0);
     rows.sort_by(|(_, a), (_, b)| part(b).total_cmp(&part(a)));
@@ -169,7 +170,7 @@ fn who_waits(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) 
     let is_shown = |owner: &&WhyOwner| {
         let mut shown = model.processes().into_iter();
         model.table.filter.is_empty()
-            || shown.any(|(_, process)| process.pid == Some(owner.pid) && owner.pid > 0)
+            || shown.any(|row| row.process.pid == Some(owner.pid) && owner.pid > 0)
     };
     let waiting = why.owners.iter().filter(|owner| matters(owner));
     let waiting = waiting.filter(is_shown);

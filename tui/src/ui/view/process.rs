@@ -28,7 +28,8 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let rows = model.processes();
     let page = model.device().page.as_ref();
     let row = model.chosen_row(&rows);
-    let now = row.and_then(|row| Some(rows.get(row)?.1));
+    let now = row.and_then(|row| rows.get(row)).filter(|row| !row.is_idle);
+    let now = now.map(|row| row.process);
     let back = model.keys.does(KeyCommand::Back, "goes back");
     let Some(process) = now.or(page.and_then(|page| page.process.as_ref())) else {
         return line(frame, inner, 0, idle_line(&back, inner.width));

@@ -4,8 +4,10 @@ use iosched_result::measured::histogram::Histogram;
 use iosched_result::stat::LiveProcess;
 
 use super::{data, drawn, on};
+use crate::ui::sampling::sample::Side;
 use crate::ui::state::action::{Action, KeyCommand, Screen};
 use crate::ui::state::model::Model;
+use crate::ui::state::rows::Places;
 use crate::ui::state::update::update;
 
 fn press(model: &mut Model, command: KeyCommand) {
@@ -15,7 +17,7 @@ fn press(model: &mut Model, command: KeyCommand) {
 fn chosen(model: &Model) -> Option<(usize, u32)> {
     let rows = model.processes();
     let row = model.chosen_row(&rows)?;
-    Some((row, rows[row].1.pid?))
+    Some((row, rows[row].process.pid?))
 }
 
 fn processes(model: &mut Model) -> &mut Vec<LiveProcess> {
@@ -89,4 +91,86 @@ fn the_page_is_of_one_process_and_adds_up_its_intervals() {
     );
     press(&mut model, KeyCommand::Back);
     assert!(model.device().page.is_none() && !model.table.is_open);
+}
+
+/// An interval in which each of these processes, by PID, completed so many reads and writes.
+fn interval(model: &mut Model, ios: &[(u32, u64)]) {
+    let time = model.device().history.len();
+    let side = Side::Of("none".into());
+    let mut frame = data::frame(&mut data::Numbers(5), "none", side, 1000, 4, time);
+    let interval = frame.interval.as_mut().expect("measured");
+    interval.owners.retain_mut(|owner| {
+        let all = owner.ops.iter().map(|op| op.ios).sum::<u64>();
+        let wanted = ios.iter().find(|(pid, _)| *pid == owner.key.tgid);
+        let Some((_, wanted)) = wanted else {
+            return false;
+        };
+        let largest = owner.ops.iter_mut().max_by_key(|op| op.ios);
+        let largest = largest.expect("an operation");
+        largest.ios = largest.ios + wanted - all.min(largest.ios + wanted);
+        true
+    });
+    data::keep(model, frame);
+}
+
+/// The PID of each row, and whether it is idle.
+fn rows(model: &Model) -> Vec<(u32, bool)> {
+    let rows = model.processes().into_iter();
+    rows.map(|row| (row.process.pid.expect("a PID"), row.is_idle))
+        .collect()
+}
+
+#[test]
+fn a_row_moves_only_when_its_process_does_something_else() {
+    let mut model = on(Screen::Processes);
+    model.devices[0].places = Places::default();
+    interval(&mut model, &[(4001, 1000), (4002, 900), (4003, 20)]);
+    let first = [4001, 4002, 4003].map(|pid| (pid, false));
+    assert_eq!(rows(&model), first);
+    for _ in 0..5 {
+        interval(&mut model, &[(4001, 960), (4002, 1010), (4003, 20)]);
+        assert_eq!(rows(&model), first);
+    }
+    for _ in 0..20 {
+        interval(&mut model, &[(4001, 960), (4002, 1010), (4003, 9000)]);
+    }
+    assert_eq!(rows(&model), [4003, 4001, 4002].map(|pid| (pid, false)));
+    // Another column, or another direction, is a question of its own.
+    press(&mut model, KeyCommand::Reverse);
+    assert_eq!(rows(&model), [4002, 4001, 4003].map(|pid| (pid, false)));
+}
+
+#[test]
+fn a_process_that_did_nothing_keeps_its_row_for_ten_seconds() {
+    let mut model = on(Screen::Processes);
+    let all = [(4001, 1000), (4002, 900), (4003, 20)];
+    interval(&mut model, &all);
+    interval(&mut model, &all);
+    let without = [all[0], all[2]];
+    let seconds = |model: &Model| model.last.as_ref().expect("a sample").seconds;
+    let mut waited = 0.0;
+    loop {
+        interval(&mut model, &without);
+        waited += seconds(&model);
+        if waited >= 10.0 {
+            break;
+        }
+        assert_eq!(rows(&model), [(4001, false), (4002, true), (4003, false)]);
+        let screen = drawn(&model, (120, 36)).backend().to_string();
+        assert!(screen.contains("2 processes did I/O"), "{screen}");
+        assert!(screen.contains("1 idle"), "{screen}");
+    }
+    assert_eq!(rows(&model), [(4001, false), (4003, false)]);
+
+    // It is back where it was, if it is back in time.
+    interval(&mut model, &all);
+    interval(&mut model, &without);
+    interval(&mut model, &all);
+    assert_eq!(rows(&model), [4001, 4002, 4003].map(|pid| (pid, false)));
+    // The numbers of an earlier interval are not those of this one.
+    interval(&mut model, &without);
+    press(&mut model, KeyCommand::Down);
+    press(&mut model, KeyCommand::Open);
+    let screen = drawn(&model, (120, 36)).backend().to_string();
+    assert!(screen.contains("no I/O of this process"), "{screen}");
 }
