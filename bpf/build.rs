@@ -52,7 +52,9 @@ fn fingerprint(sources: &[PathBuf]) -> io::Result<String> {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     };
-    ARGUMENTS.iter().for_each(|text| add(text.as_bytes()));
+    for text in ARGUMENTS {
+        add(text.as_bytes());
+    }
     for source in sources {
         add(source.as_os_str().as_encoded_bytes());
         add(&fs::read(source)?);
