@@ -17,17 +17,18 @@ fn the_kept_objects_are_those_of_the_sources() {
         println!("skipped: {CLANG} is not installed");
         return;
     }
-    let made = tempfile::tempdir().expect("a directory");
+    let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join("object");
+    fs::create_dir_all(&made).expect("a directory");
     let output = Command::new(env!("IOSCHED_BPF_BUILD"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .env("OUT_DIR", made.path())
+        .env("OUT_DIR", &made)
         .env("CLANG", CLANG)
         .output()
         .expect("the build script can be run");
     assert!(output.status.success(), "{output:?}");
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("object");
     for name in NAMES {
-        let bytes = fs::read(made.path().join(name)).expect("the build script wrote it");
+        let bytes = fs::read(made.join(name)).expect("the build script wrote it");
         if update {
             fs::create_dir_all(&kept).expect("the directory");
             fs::write(kept.join(name), &bytes).expect("it can be written");
