@@ -102,7 +102,7 @@ fn main() {
         let mut skeleton = SkeletonBuilder::new();
         skeleton.obj(&object).reference_obj(true);
         if let Err(error) = skeleton.generate(out.join(format!("{name}.skel.rs"))) {
-            panic!("there is no skeleton of bpf/{name}.bpf.c: {error:#}");
+            panic!("generating the skeleton of bpf/{name}.bpf.c failed: {error:#}");
         }
     }
     for path in &sources {

@@ -15,6 +15,8 @@ const MEMORY_S: f64 = 3.0;
 const STEP: f64 = 0.15;
 /// So long a row stays after the last interval in which its process did something.
 const STAY_S: f64 = 10.0;
+/// More than a screen has: anybody can start and end processes by the thousand.
+const MOST_IDLE: usize = 200;
 
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
@@ -24,7 +26,7 @@ pub struct Row<'a> {
     pub is_idle: bool,
 }
 
-/// Where the rows of a disk are, sorted by a column, by process or by control group.
+/// The order of a disk's rows, by one column; a row is a process or a control group.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     of: Option<(Sort, bool)>,
@@ -119,9 +121,12 @@ impl Places {
         let mut new: HashMap<RowId, usize> = processes
             .map(|(index, process)| (RowId::of(process), index))
             .collect();
+        let mut idle = 0;
         self.rows.retain_mut(|row| {
             let Some(index) = new.remove(&row.id) else {
-                return row.rest(before, seconds);
+                let stays = idle < MOST_IDLE && row.rest(before, seconds);
+                idle += usize::from(stays);
+                return stays;
             };
             row.now = Now::Active(index);
             row.add(value(&now.processes[index], sort), seconds);

@@ -1,7 +1,7 @@
 //! ```text
 //!   PID  COMMAND  CGROUP  IOPS  throughput  share | wait p50 p99 max  waits for  behind  stalled | device p50 p99 | starved
 //! ```
-//! Where many lines are free, Compare is below the table.
+//! If many lines are free, the screen also shows Compare, below the table.
 //!
 //! When columns are scarce, reads and writes are dropped first, then the age of the oldest I/O and the number of
 //! merges, the merged share, the device's p99 and p50, starved, stalled, behind, waits for, max, p99, the control group, the

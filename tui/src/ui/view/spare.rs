@@ -1,4 +1,4 @@
-//! Where a table leaves many lines free, another screen is below it.
+//! A screen whose table leaves many lines free shows another screen below it.
 
 use ratatui::Frame;
 use ratatui::layout::{Margin, Rect};

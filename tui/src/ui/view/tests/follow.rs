@@ -174,3 +174,24 @@ fn a_process_that_did_nothing_keeps_its_row_for_ten_seconds() {
     let screen = drawn(&model, (120, 36)).backend().to_string();
     assert!(screen.contains("no I/O of this process"), "{screen}");
 }
+
+#[test]
+fn processes_that_come_and_go_by_the_thousand_leave_few_rows() {
+    let mut model = on(Screen::Processes);
+    for second in 0..4 {
+        let time = model.device().history.len();
+        let side = Side::Of("none".into());
+        let mut frame = data::frame(&mut data::Numbers(5), "none", side, 1000, 1, time);
+        let interval = frame.interval.as_mut().expect("measured");
+        let owner = interval.owners.remove(0);
+        interval.owners.extend((0..1000).map(|index| {
+            let mut owner = owner.clone();
+            owner.key.tgid = 10_000 + second * 1000 + index;
+            owner
+        }));
+        data::keep(&mut model, frame);
+    }
+    let rows = rows(&model);
+    let idle = rows.iter().filter(|(_, is_idle)| *is_idle).count();
+    assert_eq!((rows.len() - idle, idle), (1000, 200));
+}
