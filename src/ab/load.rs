@@ -1,13 +1,14 @@
 //! The load of each round: a built-in workload, a job file of fio, a command, or what already runs on the disk.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iosched_experiment::workload::application::Application;
 use iosched_experiment::workload::command::CommandLine;
 use iosched_experiment::workload::fio::Fio;
 use iosched_experiment::workload::live::{self, Live};
-use iosched_experiment::workload::{Workload, catalogue};
+use iosched_experiment::workload::{Workload, catalogue, launch};
 use iosched_result::failure::Failure;
 
 use crate::cli::Conditions;
@@ -57,10 +58,26 @@ pub fn wanted(conditions: &Conditions, is_ours: bool) -> Result<Box<dyn Workload
     // to only read.
     let writes = conditions.destroy_data || is_ours;
     let command = CommandLine::new(conditions.command.clone(), writes, conditions.limit)?;
+    ensure_is_there(&conditions.command)?;
     let patterns = conditions.metric_regex.clone();
     Ok(Box::new(
         command
             .with_sources(conditions.parse.as_deref(), patterns)?
             .with_user(conditions.user.as_deref())?,
+    ))
+}
+
+/// A name that is misspelled is told before anything is begun.
+fn ensure_is_there(argv: &[OsString]) -> Result<()> {
+    let Some(program) = argv.first() else {
+        return Ok(());
+    };
+    let is_name = Path::new(program).components().count() == 1;
+    if launch::is_in_path(program) || (!is_name && Path::new(program).exists()) {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("there is no program {}", program.to_string_lossy()),
+        "check that it is installed and in PATH",
     ))
 }

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use iosched_experiment::run::Observer;
 use iosched_experiment::study::ahead::Ahead;
 use iosched_experiment::study::run::StudyObserver;
@@ -44,7 +44,7 @@ impl Observer for Progress {
         };
         if done_bytes == 0 && !messages().quiet {
             if std::io::stderr().is_terminal() {
-                let template = "{bar:30} {bytes}/{total_bytes}, {eta} left  {msg}";
+                let template = "{bar:30} {bytes}/{total_bytes}, {left} left  {msg}";
                 let bar = bar(template, size_bytes);
                 bar.set_message("writing the scratch file");
                 self.bar = Some(bar);
@@ -69,7 +69,7 @@ impl Observer for Progress {
         self.rounds = most.max(result.plan.rounds.len());
         if std::io::stderr().is_terminal() && !messages().quiet {
             self.clear();
-            let template = "{bar:30} {pos}/{len} rounds, {eta} left  {msg}";
+            let template = "{bar:30} {pos}/{len} rounds, {left} left  {msg}";
             let bar = bar(template, self.rounds as u64);
             bar.set_position(result.rounds.len() as u64);
             self.bar = Some(bar);
@@ -349,7 +349,18 @@ fn spinner() -> ProgressBar {
 fn bar(template: &str, length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(template);
     let bar = ProgressBar::new(length);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    // Nothing is known before the first step.
+    let style = style.with_key(
+        "left",
+        |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = match state.pos() {
+                0 => write!(out, "?"),
+                _ => write!(out, "{}", HumanDuration(state.eta())),
+            };
+        },
+    );
+    bar.set_style(style);
     bar
 }
 

@@ -140,6 +140,6 @@ pub fn quoted(path: &Path) -> String {
 pub fn say_where(path: &Path) -> Result<()> {
     let (file, quoted) = (path.display(), quoted(path));
     print_page(&format!(
-        "Result file: {file}\nWith pictures: iosched-ab report {quoted} --format html -o report.html\n"
+        "Result file: {file}\nWith pictures: `iosched-ab report {quoted} --format html -o report.html`\n"
     ))
 }

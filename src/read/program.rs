@@ -37,8 +37,17 @@ pub fn exit_code(outcome: Result<()>) -> ExitCode {
 pub fn completions(shell: clap_complete::Shell, mut command: Command) -> Result<()> {
     // Into memory first: `generate` panics if a write fails, for instance to a closed pipe.
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command, messages::program(), &mut text);
-    stdout::write_all(&text).context("writing the completions")
+    let name = messages::program();
+    clap_complete::generate(shell, &mut command, name, &mut text);
+    let text = String::from_utf8_lossy(&text);
+    // clap_complete spells the name of a program with a hyphen in two ways, so that nothing below it is completed in bash:
+    // https://github.com/clap-rs/clap/issues/6421
+    let (one, other) = (name.replace('-', "__"), name.replace('-', "__subcmd__"));
+    let text = match shell {
+        clap_complete::Shell::Bash => text.replace(&other, &one),
+        _ => text.into_owned(),
+    };
+    stdout::write_all(text.as_bytes()).context("writing the completions")
 }
 
 /// Prints the manual page of a program, or of one of its commands, in roff.

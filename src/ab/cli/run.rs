@@ -160,8 +160,9 @@ pub struct Conditions {
     /// Parser for the output of a COMMAND, or `none` [default: by the name of the program]
     #[arg(help_heading = heading::COMMAND, long, value_name = "NAME", conflicts_with_all = ["workload", "job"])]
     pub parse: Option<String>,
-    /// Metric in the output of a COMMAND: its last match, with the number in the only group; may be repeated
-    #[arg(help_heading = heading::COMMAND, long, value_name = "NAME=REGEX[:higher|lower[:UNIT]]", conflicts_with_all = ["workload", "job"])]
+    /// Metric in the output of a COMMAND, as NAME=REGEX[:higher|lower[:UNIT]]: its last match, with the number in the only group;
+    /// may be repeated
+    #[arg(help_heading = heading::COMMAND, long, value_name = "NAME=REGEX", conflicts_with_all = ["workload", "job"])]
     pub metric_regex: Vec<Pattern>,
     /// Control group whose I/O belongs to the workload, with its subgroups; may be repeated
     #[arg(help_heading = heading::WHOSE, long, value_name = "PATH")]
@@ -179,12 +180,12 @@ pub struct Conditions {
     /// Warm-up before the measured time of each round. auto: 1 to 5 s, until the pilot has settled; live: 5 s
     #[arg(help_heading = heading::HOW_LONG, long, value_name = "TIME|auto", default_value = "auto", value_parser = ramp)]
     pub ramp: Chosen,
-    /// Only with `live`: restore the reference at once when this holds, and do not run this arm again; that round
-    /// counts as worse than every other
-    #[arg(help_heading = heading::LIVE, long, value_name = "METRIC > VALUE [for TIME]")]
+    /// Only with `live`: restore the reference at once when this holds, `METRIC > VALUE [for TIME]`, and do not run this arm
+    /// again; that round counts as worse than every other
+    #[arg(help_heading = heading::LIVE, long, value_name = "CONDITION")]
     pub stop_if: Option<Condition>,
-    /// Only with `live`: begin a round only when this holds
-    #[arg(help_heading = heading::LIVE, long, value_name = "METRIC > VALUE")]
+    /// Only with `live`: begin a round only when this holds, `METRIC > VALUE`
+    #[arg(help_heading = heading::LIVE, long, value_name = "CONDITION")]
     pub only_when: Option<Condition>,
     /// Only with `live`: begin no round after TIME
     #[arg(help_heading = heading::LIVE, long = "for", value_name = "TIME", value_parser = long_duration)]
@@ -196,27 +197,28 @@ pub struct Conditions {
     /// caused. Without it they are shown beside
     #[arg(help_heading = heading::LIVE, long, value_name = "WHAT", value_enum)]
     pub adjust: Option<Adjust>,
-    /// Only with `live`: a metric of the application, which COMMAND prints; read at both ends of each window. A number, or a page of
-    /// metrics, of which SERIES is meant. `counter`: what it grows in a second; `gauge`: the mean of both readings. May be repeated
+    /// Only with `live`: a metric of the application, as NAME:higher|lower[:counter|gauge][:UNIT]=COMMAND[ #SERIES], which COMMAND
+    /// prints; read at both ends of each window. A number, or a page of metrics, of which SERIES is meant. `counter`: what it
+    /// grows in a second; `gauge`: the mean of both readings. May be repeated
     #[arg(
         help_heading = heading::LIVE,
         long,
-        value_name = "NAME:higher|lower[:counter|gauge][:UNIT]=COMMAND[ #SERIES]"
+        value_name = "METRIC=COMMAND"
     )]
     pub metric_cmd: Vec<String>,
-    /// Only with `live`: the same from a file
+    /// Only with `live`: the same from a file, as NAME:...=PATH[#SERIES]
     #[arg(
         help_heading = heading::LIVE,
         long,
-        value_name = "NAME:higher|lower[:counter|gauge][:UNIT]=PATH[#SERIES]"
+        value_name = "METRIC=PATH"
     )]
     pub metric_file: Vec<String>,
-    /// Only with `live`: the same from a page of metrics (Prometheus, OpenMetrics). SERIES is NAME, NAME{LABEL="VALUE"},
+    /// Only with `live`: the same from a page of metrics (Prometheus, OpenMetrics), as NAME:...=http://HOST:PORT/PATH#SERIES. SERIES is NAME, NAME{LABEL="VALUE"},
     /// rate(SERIES), mean(SERIES), p99(SERIES), or above(BOUND,SERIES), the share of observations above a bound of the buckets
     #[arg(
         help_heading = heading::LIVE,
         long,
-        value_name = "NAME:higher|lower[:counter|gauge][:UNIT]=http://HOST:PORT/PATH#SERIES"
+        value_name = "METRIC=URL"
     )]
     pub metric_url: Vec<String>,
     /// Before each round, run the workload this long under the reference and discard it, so that no arm affects the

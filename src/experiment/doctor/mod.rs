@@ -281,7 +281,11 @@ pub fn render(diagnosis: &Diagnosis, width: Option<usize>) -> String {
         said.truncate(if item.remedy.is_empty() { 1 } else { 2 });
         if width.is_none_or(|width| width >= ALIGNED_FROM) {
             let mut head = format!("{state:11}  {:name_width$}  ", item.name);
-            for said in said {
+            if item.found.is_empty() {
+                page.text += head.trim_end();
+                page.text.push('\n');
+            }
+            for said in said.into_iter().filter(|said| !said.is_empty()) {
                 page.sentence(&head, said);
                 head = " ".repeat(13 + name_width + 2);
             }

@@ -7,6 +7,7 @@ use super::fio::{Fio, FioPart};
 use super::group_settings::GroupSettings;
 use super::job_file::JobFile;
 use iosched_result::failure::Failure;
+use iosched_result::text::similar::near;
 
 /// One line of `--workload list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,10 +90,15 @@ pub fn find(name: &str) -> Result<Fio> {
         .find(|entry| entry.name == name)
         .ok_or_else(|| {
             let names: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
+            let guesses = near(name, names.iter().copied());
+            let meant = match guesses[..] {
+                [] => String::new(),
+                _ => format!("did you mean {}? ", guesses.join(" or ")),
+            };
             Failure::usage(
                 format!("unknown workload {name}"),
                 format!(
-                    "use one of {}, --job FILE.fio, or -- COMMAND",
+                    "{meant}use one of {}, --job FILE.fio, or -- COMMAND",
                     names.join(", ")
                 ),
             )

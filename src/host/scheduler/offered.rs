@@ -7,6 +7,7 @@ use super::known::{meant, no_attribute};
 use super::state::{Choice, attributes, choice};
 use crate::system::device::Device;
 use iosched_result::failure::Failure;
+use iosched_result::text::similar::near;
 use iosched_result::types::arm::Arm;
 
 /// A part of an arm that a device lacks.
@@ -60,8 +61,13 @@ pub fn lacks(device: &Device, arm: &Arm) -> Result<Option<String>> {
 
 /// A usage failure that lists the available schedulers.
 pub(crate) fn unknown_scheduler(device: &Device, name: &str, choice: &Choice) -> anyhow::Error {
-    let hint = known_missing_hint(name)
-        .unwrap_or_else(|| "choose one of the schedulers that it offers".to_owned());
+    let hint = known_missing_hint(name).unwrap_or_else(|| {
+        let offered = choice.available.iter().map(String::as_str);
+        match near(name, offered)[..] {
+            [] => "choose one of the schedulers that it offers".to_owned(),
+            ref guesses => format!("did you mean {}?", guesses.join(" or ")),
+        }
+    });
     Failure::usage(
         format!(
             "{} has no scheduler {name:?}; it offers {}",

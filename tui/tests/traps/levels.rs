@@ -64,7 +64,7 @@ fn stacked_devices_are_counted_at_one_level() {
     let ended = ended.ends(
         0,
         &[&format!(
-            "{above} is built on {below}, where its I/O is counted"
+            "{above} is built on {below}, which is shown instead; to see {above} itself, name it"
         )],
     );
     let record: serde_json::Value = serde_json::from_str(&ended.stdout).expect("JSON");

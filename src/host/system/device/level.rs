@@ -55,8 +55,8 @@ fn why_not(its: &Facts, all: &[Facts]) -> Option<String> {
     }
     let below = all.iter().find(is_below).filter(|_| !its.clones_requests)?;
     Some(format!(
-        "{} is built on {}, where its I/O is counted",
-        its.name, below.name
+        "{} is built on {}, which is shown instead; to see {} itself, name it",
+        its.name, below.name, its.name
     ))
 }
 
