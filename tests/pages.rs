@@ -15,11 +15,12 @@ use std::process::Command;
 use flate2::read::GzDecoder;
 use tempfile::TempDir;
 
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 6] = [
     "blame.md",
     "database.md",
     "trust.md",
     "rollout.md",
+    "fleet.md",
     "agents.md",
 ];
 /// `iosched` is built beside it.

@@ -374,7 +374,10 @@ fn udev_applies_the_rule_to_the_disk_and_to_no_other() {
         disk.device.name
     );
     rules.add(&name("60-a"), &is_disk);
-    rules.add(&name("61-b"), &printed(&["--serial", &serial]));
+    rules.add(
+        &name("61-b"),
+        &printed(&["--serial", &serial, "--unchecked-serial"]),
+    );
     let event = |device: &Device| {
         let mut command = Command::new("udevadm");
         let path = format!("/sys/block/{}", device.name);

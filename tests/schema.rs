@@ -7,6 +7,7 @@ use iosched_experiment::doctor::{self, Diagnosis};
 use iosched_experiment::study::{builtin, format};
 use iosched_measure::history::file as history;
 use iosched_measure::history::frame::Frame;
+use iosched_result::merge::{self, Merged};
 use iosched_result::report::gate::study::StudyGateRecord;
 use iosched_result::report::gate::{self, GateRecord, study as study_gate};
 use iosched_result::report::why::{self, WhyRecord};
@@ -104,6 +105,13 @@ fn generated_tune() -> Value {
     schema
 }
 
+fn generated_merge() -> Value {
+    let mut schema = schemars::schema_for!(Merged).to_value();
+    schema["$id"] = json!(merge::SCHEMA);
+    schema["title"] = json!("Results of many hosts, by iosched-ab merge");
+    schema
+}
+
 fn generated_study_file() -> Value {
     let mut schema = format::file_schema().to_value();
     schema["$id"] = json!(format::FILE_SCHEMA);
@@ -132,6 +140,7 @@ fn the_schemas_in_docs_are_those_of_the_types() {
         (gate::SCHEMA, gate::SCHEMA_VERSION, generated_gate()),
         (study::SCHEMA, study::SCHEMA_VERSION, generated_study()),
         (tune::SCHEMA, tune::SCHEMA_VERSION, generated_tune()),
+        (merge::SCHEMA, merge::SCHEMA_VERSION, generated_merge()),
         (format::FILE_SCHEMA, 1, generated_study_file()),
         (
             study_gate::SCHEMA,

@@ -10,6 +10,8 @@ mod controls;
 mod experiment;
 #[path = "verdicts/extended.rs"]
 mod extended;
+#[path = "verdicts/hosts.rs"]
+mod hosts;
 #[path = "simulation/noise.rs"]
 mod noise;
 #[path = "verdicts/results.rs"]

@@ -10,7 +10,9 @@ mod values;
 
 use clap::{Parser, Subcommand};
 
+use iosched_read::evidence::{self, EvidenceArguments};
 use iosched_read::gate::{self, Gate};
+use iosched_read::merge::{self, MergeArguments};
 use iosched_read::messages::Verbosity;
 use iosched_read::persist::{self, PersistArguments};
 use iosched_read::report::{self, ReportArguments};
@@ -77,6 +79,12 @@ pub enum Command {
     /// Pass or fail a result by exit code, for CI
     #[command(after_help = gate::HELP)]
     Gate(Gate),
+    /// Print a result as a block of text for a pull request or a mailing list, or check such a block
+    #[command(after_help = evidence::HELP)]
+    Evidence(EvidenceArguments),
+    /// Make one answer of the results of many hosts, for each model of disk, firmware and kernel series
+    #[command(after_help = merge::HELP)]
+    Merge(MergeArguments),
     /// Print what makes the winner permanent: a udev rule, or the same for TuneD, NixOS, Ansible and others
     #[command(after_help = persist::HELP)]
     Persist(PersistArguments),

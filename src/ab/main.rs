@@ -43,7 +43,8 @@ use iosched_files::interrupt;
 use iosched_host::safety::{guardian, journal, panics};
 use iosched_read::messages::{self, note};
 use iosched_read::program::{completions, exit_code, manual, reading, say};
-use iosched_read::{gate, metrics, persist, report};
+use iosched_read::{evidence, gate, merge, metrics, persist, report};
+use iosched_result::failure::{self, Kind};
 
 fn main() -> ExitCode {
     // The guardian and the launcher of each workload are this same binary, started again.
@@ -73,6 +74,8 @@ fn work() -> ExitCode {
         Command::Scratch(arguments) => changing(|| scratch::run(&arguments)),
         Command::Report(arguments) => reading(|| report::run(&arguments)),
         Command::Gate(arguments) => reading(|| gate::run(&arguments)),
+        Command::Evidence(arguments) => reading(|| evidence::run(&arguments)),
+        Command::Merge(arguments) => reading(|| merge::run(&arguments)),
         Command::Persist(arguments) => reading(|| persist::run(&arguments)),
         Command::ReadLoop(arguments) => read_loop::run(&arguments),
         Command::Metrics => metrics::run(),
@@ -89,5 +92,10 @@ fn changing(command: impl FnOnce() -> Result<()>) -> Result<()> {
     for text in journal::notes() {
         note(&text);
     }
-    command()
+    let outcome = command();
+    let kind = outcome.as_ref().err().map(failure::kind_of);
+    if matches!(kind, Some(Kind::Interrupted(_))) {
+        note("everything that was changed is as it was before");
+    }
+    outcome
 }

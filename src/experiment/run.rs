@@ -285,6 +285,7 @@ impl Experiment<'_> {
             participants: self.participants.clone(),
         };
         ResultFile {
+            command: command(),
             notes: self.notes.clone(),
             ..ResultFile::new(
                 now(machine),
@@ -295,6 +296,14 @@ impl Experiment<'_> {
             )
         }
     }
+}
+
+/// The command line of this process.
+fn command() -> Vec<String> {
+    let words = std::env::args_os();
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// The error that ended the rounds comes first, then that of restoring.

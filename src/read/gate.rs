@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use iosched_result::failure::Failure;
-use iosched_result::gate::{self, Decision, MODES, Mode, Rules, Selection, Unknown};
+use iosched_result::gate::{self, Decision, Judgement, MODES, Mode, Rules, Selection, Unknown};
+use iosched_result::merge::Merged;
 use iosched_result::report::formats::Made;
 use iosched_result::report::gate as findings;
 use iosched_result::report::gate::formats::{FORMATS, Format, Judged};
+use iosched_result::report::gate::merge as of_groups;
 use iosched_result::report::gate::study as of_cells;
 use iosched_result::study::gate as study_gate;
 use iosched_result::study::result::StudyResult;
@@ -89,6 +91,7 @@ pub fn run(arguments: &Gate) -> Result<()> {
     match input::open(&arguments.file)?.judged()? {
         Verdicts::Run(stored) => of_run(&stored, arguments),
         Verdicts::Study(study) => of_study(&study, arguments),
+        Verdicts::Merged(merged) => of_merged(&merged, arguments),
     }
 }
 
@@ -143,6 +146,32 @@ fn of_study(study: &StudyResult, arguments: &Gate) -> Result<()> {
         &judged.decision,
         of_cells::headline(&judged),
         "run more rounds, or use a larger margin",
+    );
+    deliver(&made, arguments, outcome)
+}
+
+/// Each group by its own verdicts; the worst outcome is that of all.
+fn of_merged(merged: &Merged, arguments: &Gate) -> Result<()> {
+    if !arguments.baseline.is_empty() {
+        return Err(Failure::usage(
+            "a merged file has no baselines: hosts are compared with each other",
+            "leave out --baseline",
+        ));
+    }
+    let views = merged.groups.iter().map(|group| merged.as_result(group));
+    let judged = views.map(|view| {
+        let selection = Selection::new(&view, &arguments.metrics, &arguments.arms)
+            .map_err(|unknown| unknown_name(&unknown))?;
+        let judgement = gate::judge(&view, &[], rules(arguments), selection);
+        Ok((view, judgement))
+    });
+    let judged: Vec<(ResultFile, Judgement)> = judged.collect::<Result<_>>()?;
+    let made = (arguments.format.it)(Judged::Merged(merged, &judged), arguments.to.width())?;
+    let decision = of_groups::overall(&judged);
+    let outcome = outcome(
+        &decision,
+        of_groups::headline(merged, &judged),
+        "measure on more hosts, or use a larger margin",
     );
     deliver(&made, arguments, outcome)
 }

@@ -5,6 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 use iosched_files::{input, interrupt};
 use iosched_result::failure::Failure;
+use iosched_result::merge::read::{self as merge_read, UnreadableMerge};
+use iosched_result::merge::{Merged, SCHEMA_VERSION as MERGE_VERSION};
 use iosched_result::read::{self, Unreadable, schema2};
 use iosched_result::study::read::{self as study_read, UnreadableStudy};
 use iosched_result::study::result::{SCHEMA_VERSION as STUDY_VERSION, StudyResult};
@@ -20,6 +22,7 @@ pub enum Input {
     Run(Box<ResultFile>),
     Study(Box<StudyResult>),
     Tune(Box<TuneResult>),
+    Merged(Box<Merged>),
 }
 
 impl Input {
@@ -28,6 +31,7 @@ impl Input {
         match self {
             Input::Run(result) => Ok(Judged::Run(result)),
             Input::Study(study) => Ok(Judged::Study(study)),
+            Input::Merged(merged) => Ok(Judged::Merged(merged)),
             Input::Tune(tune) => match tune.referee {
                 Some(referee) if referee.status == Status::Complete => {
                     Ok(Judged::Run(Box::new(referee)))
@@ -45,6 +49,7 @@ impl Input {
 pub enum Judged {
     Run(Box<ResultFile>),
     Study(Box<StudyResult>),
+    Merged(Box<Merged>),
 }
 
 /// Reads a result; `-` is standard input.
@@ -54,24 +59,44 @@ pub fn open(file: &Path) -> Result<Input> {
 
 /// The same, and the reason why another user could have written the file, if there is one.
 pub fn open_with_doubt(file: &Path) -> Result<(Input, Option<String>)> {
-    let (bytes, name, doubt) = if file == Path::new(STDIO) {
+    let stored = bytes(file)?;
+    Ok((from_bytes(&stored.bytes, &stored.name)?, stored.doubt))
+}
+
+/// A file as it is stored.
+pub struct Stored {
+    pub bytes: Vec<u8>,
+    /// For messages.
+    pub name: String,
+    /// Why another user could have written it, if there is a reason.
+    pub doubt: Option<String>,
+}
+
+/// Reads a file; `-` is standard input.
+pub fn bytes(file: &Path) -> Result<Stored> {
+    if file == Path::new(STDIO) {
         let name = "standard input".to_owned();
         let bytes = input::read_stdin(input::RESULT_LIMIT);
         let bytes = bytes.map_err(|error| unreadable(&name, &error))?;
-        (bytes, name, None)
-    } else {
-        let name = file.display().to_string();
-        let read = input::read_with_doubt(file, input::RESULT_LIMIT);
-        let (bytes, doubt) = read.map_err(|error| unreadable(&name, &error))?;
-        (bytes, name, doubt)
-    };
-    Ok((from_bytes(&bytes, &name)?, doubt))
+        return Ok(Stored {
+            bytes,
+            name,
+            doubt: None,
+        });
+    }
+    let name = file.display().to_string();
+    let read = input::read_with_doubt(file, input::RESULT_LIMIT);
+    let (bytes, doubt) = read.map_err(|error| unreadable(&name, &error))?;
+    Ok(Stored { bytes, name, doubt })
 }
 
 /// A result whose bytes were read already.
 pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Input> {
     if let Some(tune) = tune(bytes, name)? {
         return Ok(Input::Tune(Box::new(tune)));
+    }
+    if let Some(merged) = merged(bytes, name)? {
+        return Ok(Input::Merged(Box::new(merged)));
     }
     Ok(match study(bytes, name)? {
         Some(study) => Input::Study(Box::new(study)),
@@ -89,6 +114,10 @@ pub fn run_with_doubt(file: &Path) -> Result<(ResultFile, Option<String>)> {
                 file.display(),
                 study.study
             ),
+            "name the result of a run",
+        )),
+        (Input::Merged(_), _) => Err(Failure::usage(
+            format!("{} has the results of many hosts, merged", file.display()),
             "name the result of a run",
         )),
         (Input::Tune(_), _) => Err(Failure::usage(
@@ -166,6 +195,23 @@ pub fn tune(bytes: &[u8], name: &str) -> Result<Option<TuneResult>> {
             Failure::usage(format!("{name} is no result of a search: {error}"), HINT)
         }
         UnreadableTune::Inconsistent(why) => {
+            Failure::usage(format!("{name} is inconsistent: {why}"), HINT)
+        }
+    })
+}
+
+/// None: it is something else than a merged file.
+fn merged(bytes: &[u8], name: &str) -> Result<Option<Merged>> {
+    const HINT: &str = "use the file exactly as `iosched-ab merge` wrote it";
+    merge_read::parse(bytes).map_err(|why| match why {
+        UnreadableMerge::Version(other) => Failure::usage(
+            format!("{name} has schema version {other}, but this iosched-ab reads {MERGE_VERSION}"),
+            "use the iosched-ab that wrote it",
+        ),
+        UnreadableMerge::Json(error) => {
+            Failure::usage(format!("{name} is no merged file: {error}"), HINT)
+        }
+        UnreadableMerge::Inconsistent(why) => {
             Failure::usage(format!("{name} is inconsistent: {why}"), HINT)
         }
     })

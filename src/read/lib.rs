@@ -1,4 +1,4 @@
-//! The commands that only read results: report, gate, persist and metrics. `iosched-ab` has them too.
+//! The commands that only read results: report, gate, evidence, merge, persist and metrics. `iosched-ab` has them too.
 //!
 //! Runs on any Unix. Each module imports only from those above it.
 
@@ -9,7 +9,9 @@ pub mod messages; // what is said on stderr beside results and errors
 pub mod input; // results of runs and of studies, from files
 pub mod print; // to standard output, or into a file
 
+pub mod evidence; // results as blocks of text
 pub mod gate; // turns verdicts into an exit code
+pub mod merge; // one answer from the results of many hosts
 pub mod metrics; // what iosched measures
 pub mod persist; // what makes the winner last
 pub mod report; // a result as a report

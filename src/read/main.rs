@@ -6,7 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use iosched_files::interrupt;
 use iosched_read::messages::{self, Verbosity};
 use iosched_read::program::{completions, exit_code, manual, reading};
-use iosched_read::{gate, metrics, persist, report};
+use iosched_read::{evidence, gate, merge, metrics, persist, report};
 
 /// Read results of iosched-ab: the same commands, on any Unix, without root
 #[derive(Parser)]
@@ -31,6 +31,12 @@ enum Command {
     /// Pass or fail a result by exit code, for CI
     #[command(after_help = gate::HELP)]
     Gate(gate::Gate),
+    /// Print a result as a block of text for a pull request or a mailing list, or check such a block
+    #[command(after_help = evidence::HELP)]
+    Evidence(evidence::EvidenceArguments),
+    /// Make one answer of the results of many hosts, for each model of disk, firmware and kernel series
+    #[command(after_help = merge::HELP)]
+    Merge(merge::MergeArguments),
     /// Print what makes the winner permanent: a udev rule, or the same for TuneD, NixOS, Ansible and others
     #[command(after_help = persist::HELP)]
     Persist(persist::PersistArguments),
@@ -54,6 +60,8 @@ fn main() -> ExitCode {
     exit_code(interrupt::install().and_then(|()| match cli.command {
         Command::Report(arguments) => reading(|| report::run(&arguments)),
         Command::Gate(arguments) => reading(|| gate::run(&arguments)),
+        Command::Evidence(arguments) => reading(|| evidence::run(&arguments)),
+        Command::Merge(arguments) => reading(|| merge::run(&arguments)),
         Command::Persist(arguments) => reading(|| persist::run(&arguments)),
         Command::Metrics => metrics::run(),
         Command::Completions { shell } => completions(shell, Cli::command()),

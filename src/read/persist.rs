@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use iosched_files::input as files;
 use iosched_result::failure::Failure;
-use iosched_result::persist::{self, FORMATS, Format, Refusal, Wanted};
+use iosched_result::persist::{self, Decision, FORMATS, Format, Refusal, Wanted};
+use iosched_result::report::evidence::{Origin, block};
 use iosched_result::study::result::StudyResult;
 
 use crate::choice::{self, metric_name};
-use crate::input::{self, Judged};
+use crate::evidence;
+use crate::input::{self, Judged, Stored};
 use crate::print::print;
 
 pub const HELP: &str = "\
@@ -38,6 +41,12 @@ pub struct PersistArguments {
     /// For one disk only, by the ID_SERIAL of `udevadm info --query=property /dev/DISK` [default: all disks of the model]
     #[arg(long, value_name = "ID_SERIAL")]
     pub serial: Option<String>,
+    /// Take the serial although no disk of this machine has it
+    #[arg(long, requires = "serial")]
+    pub unchecked_serial: bool,
+    /// Use the result although hardly any request waited
+    #[arg(long)]
+    pub accept_idle: bool,
     /// Use the result although another user could have written its file
     #[arg(long)]
     pub trust: bool,
@@ -51,13 +60,26 @@ pub fn run(arguments: &PersistArguments) -> Result<()> {
         arm: arguments.arm.as_deref(),
         accepted: &arguments.accept,
         serial: arguments.serial.as_deref(),
+        accepts_idle: arguments.accept_idle,
     };
+    if let Some(serial) = wanted.serial.filter(|_| !arguments.unchecked_serial) {
+        ensure_is_here(serial)?;
+    }
     let confirming = arguments.confirm.as_deref().map(confirming).transpose()?;
-    let (input, doubt) = input::open_with_doubt(&arguments.file)?;
-    let decision = match input.judged()? {
+    let Stored { bytes, name, doubt } = input::bytes(&arguments.file)?;
+    let decision = match input::from_bytes(&bytes, &name)?.judged()? {
         Judged::Study(study) => {
             ensure_ours(&arguments.file, doubt, arguments)?;
             persist::decide_study(&study, confirming.as_ref().map(|(study, _)| study), wanted)
+        }
+        Judged::Merged(_) => {
+            return Err(Failure::usage(
+                format!(
+                    "{} has the results of many hosts, merged",
+                    arguments.file.display()
+                ),
+                "name the result of one host of that model",
+            ));
         }
         Judged::Run(_) if confirming.is_some() => {
             return Err(Failure::usage(
@@ -67,7 +89,16 @@ pub fn run(arguments: &PersistArguments) -> Result<()> {
         }
         Judged::Run(result) => {
             ensure_ours(&arguments.file, doubt, arguments)?;
-            persist::decide(&result, wanted)
+            let name = evidence::base(&name);
+            let origin = Origin {
+                name: &name,
+                bytes: &bytes,
+                cell: None,
+            };
+            persist::decide(&result, wanted).map(|decision| Decision {
+                block: Some(block(&result, origin)),
+                ..decision
+            })
         }
     };
     if let (Some(file), Some((_, doubt))) = (&arguments.confirm, confirming) {
@@ -75,6 +106,28 @@ pub fn run(arguments: &PersistArguments) -> Result<()> {
     }
     let decision = decision.map_err(refused)?;
     print(&(arguments.format.it)(&decision).map_err(refused)?)
+}
+
+/// A rule for a disk that is nowhere would never act, and nobody would know.
+fn ensure_is_here(serial: &str) -> Result<()> {
+    const DATABASE: &str = "/run/udev/data";
+    const LIMIT: u64 = 1 << 20;
+    let line = format!("E:ID_SERIAL={serial}");
+    let of_disks = std::fs::read_dir(DATABASE).into_iter().flatten().flatten();
+    let mut of_disks =
+        of_disks.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"b"));
+    let is_its = |path: &Path| {
+        let text = files::read_text(path, LIMIT);
+        text.is_ok_and(|text| text.lines().any(|it| it == line))
+    };
+    if of_disks.any(|entry| is_its(&entry.path())) {
+        return Ok(());
+    }
+    Err(refused(Refusal {
+        what: format!("no disk of this machine has the ID_SERIAL {serial}"),
+        hint: "run it where the disk is, or add --unchecked-serial if the serial is right"
+            .to_owned(),
+    }))
 }
 
 type Doubt = Option<String>;

@@ -53,6 +53,7 @@ pub fn run(arguments: &ReportArguments) -> Result<()> {
             Source::Run(result)
         }
         Input::Study(study) => Source::Study(study),
+        Input::Merged(merged) => Source::Merged(merged),
         Input::Tune(tune) => {
             let ended = tune
                 .referee

@@ -6,7 +6,7 @@ use crate::gate;
 use crate::metric::Metric;
 use crate::statistics::power;
 use crate::statistics::scale::Direction;
-use crate::statistics::stopping::{Extension, MOST_BLOCKS, Schedule, Stopping};
+use crate::statistics::stopping::{Extension, MOST_BLOCKS, Schedule};
 use crate::statistics::verdict::{Comparison, Reason, Verdict};
 use crate::types::goals::Goals;
 use crate::types::limit::ArmLimit;
@@ -121,14 +121,7 @@ fn from_standings<'a>(
     if let Some(why) = turn::why_invalid(result) {
         return Decision::Invalid(why);
     }
-    // An open run ends by hand, and its intervals hold at any time.
-    let is_open = result.design.stopping == Stopping::Open;
-    let has_ended = match result.status {
-        Status::Complete => true,
-        Status::Interrupted => is_open,
-        Status::Running | Status::Failed => false,
-    };
-    if !has_ended {
+    if !result.has_ended() {
         return Decision::Incomplete(result.status);
     }
     if let Some(row) = result.alarming_controls().next() {

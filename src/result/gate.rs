@@ -28,7 +28,7 @@ use super::statistics::verdict::{Comparison, Question, Reason, Verdict, bonferro
 use crate::analysis::{identity, turn};
 use crate::text::named::Named;
 use crate::types::limit::ArmLimit;
-use crate::types::result::{ArmComparison, ResultFile, Status};
+use crate::types::result::{ArmComparison, ResultFile};
 
 pub use baselines::{ASSUMED_RUN_SD, BASELINES, Estimate, change};
 pub use history::{HISTORY, LevelChange, Run, last_change};
@@ -148,8 +148,13 @@ fn why_unfit(name: &str, result: &ResultFile) -> Vec<String> {
 }
 
 fn incomplete(name: &str, result: &ResultFile) -> Option<String> {
-    let why = result.error.as_deref().unwrap_or("it has not ended");
-    (result.status != Status::Complete).then(|| format!("{name} is not complete: {why}"))
+    // Its further lines say what to do.
+    let why = result
+        .error
+        .as_deref()
+        .and_then(|error| error.lines().next());
+    let why = why.unwrap_or("it has not ended");
+    (!result.has_ended()).then(|| format!("{name} is not complete: {why}"))
 }
 
 fn own(comparison: &ArmComparison, rules: Rules) -> Check {

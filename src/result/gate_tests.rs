@@ -2,6 +2,7 @@ use super::*;
 use crate::report::fixture::{empty, play, values};
 use crate::statistics::stopping::Stopping;
 use crate::types::result::Exclusion;
+use crate::types::result::Status;
 
 const WORSE: Rules = Rules {
     mode: Mode::Worse,

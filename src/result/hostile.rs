@@ -40,6 +40,33 @@ pub fn tune_file(bytes: &[u8]) -> bool {
     true
 }
 
+/// The results of many hosts: once read, they can be shown in every form, and judged.
+pub fn merged_file(bytes: &[u8]) -> bool {
+    let Ok(Some(merged)) = crate::merge::read::parse(bytes) else {
+        return false;
+    };
+    for format in FORMATS
+        .iter()
+        .filter(|format| formats::OF_MERGED.contains(&format.name))
+    {
+        let made = formats::make(format, Source::Merged(&merged), Asked::default());
+        if let Ok(Made::Painted(text) | Made::Text(text)) = made {
+            let hidden = |c: char| c != '\n' && c.is_control();
+            assert!(!text.contains(hidden), "{text:?}");
+        }
+    }
+    for group in &merged.groups {
+        let view = merged.as_result(group);
+        let _ = gate::judge(
+            &view,
+            &[],
+            gate::Rules::default(),
+            gate::Selection::default(),
+        );
+    }
+    true
+}
+
 /// A result file: once read, it can be rendered in every format, judged, and resumed.
 pub fn result_file(bytes: &[u8]) -> bool {
     let Ok(result) = read::parse(bytes) else {

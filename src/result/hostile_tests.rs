@@ -77,6 +77,14 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn any_merged_file_is_used_or_refused(changes in changes()) {
+        let merged = crate::report::merge::tests::merged(&[1.2, 1.1, 0.9, 1.3]);
+        merged_file(&tampered(&serde_json::to_value(merged).unwrap(), changes));
+    }
+}
+
 /// The fuzzer mutates the seeds: a seed that is refused leads it nowhere.
 #[test]
 fn every_seed_is_accepted() {

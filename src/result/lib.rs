@@ -21,6 +21,7 @@ pub mod analysis; // the rounds that count, what differs between arms, what runs
 pub mod gate; // whether a result passes, for CI
 
 pub mod decision; // what to do with a result
+pub mod merge; // one answer from the results of many hosts
 pub mod read; // reads and checks an untrusted result
 pub mod study; // the result of a study, and what holds over its cells
 pub mod tune; // a search for the best arm, and fresh rounds that judge it

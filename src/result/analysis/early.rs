@@ -221,6 +221,14 @@ fn ensure_it_works_here(round: &Round, device: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Rounds that count in which the workload did no I/O on the disk, of those of which that is known.
+pub fn rounds_without_io(result: &ResultFile) -> (usize, usize) {
+    let counted = result.rounds.iter().filter(|round| is_counted(round));
+    let known: Vec<u64> = counted.filter_map(own_ios).collect();
+    let without = known.iter().filter(|ios| **ios == 0).count();
+    (without, known.len())
+}
+
 /// None when the probe cannot attribute I/O.
 fn own_ios(round: &Round) -> Option<u64> {
     let evidence = &round.evidence;

@@ -58,7 +58,6 @@ pub fn incomparable(a: &ResultFile, b: &ResultFile, other_kernel: bool) -> Vec<S
         &simulated(&b.device),
         &simulated(&a.device),
     );
-    changes.see("scratch file", &scratch_file(b), &scratch_file(a));
     if !other_kernel {
         changes.see("kernel", &series(b), &series(a));
     }
@@ -67,42 +66,19 @@ pub fn incomparable(a: &ResultFile, b: &ResultFile, other_kernel: bool) -> Vec<S
     changes.see("CPU", &then.cpu_model, &now.cpu_model);
     changes.see("CPUs", &then.cpus, &now.cpus);
     changes.see("fio", &then.fio_version, &now.fio_version);
-    if a.workload.description != b.workload.description {
-        changes.put("another workload".to_owned());
-    }
-    let (then, now) = (&b.design, &a.design);
-    let auto = |design: &Design| design.auto_times.unwrap_or_default();
-    if !(auto(then).ramp && auto(now).ramp) {
-        changes.see("ramp", &then.ramp_s, &now.ramp_s);
-    }
-    // A pilot may choose otherwise each time; what is rare shows in much longer rounds only.
-    let is_near = (0.5..=2.0).contains(&(now.round_time_s / then.round_time_s));
-    if !(auto(then).round_time && auto(now).round_time && is_near) {
-        changes.see("round time", &then.round_time_s, &now.round_time_s);
-    }
-    changes.see("dropped caches", &then.cold, &now.cold);
-    let reference = |design: &Design| {
-        let arm = &design.arms[design.reference];
-        let settings = arm
-            .settings
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"));
-        [arm.scheduler.clone()]
-            .into_iter()
-            .chain(settings)
-            .collect::<Vec<String>>()
-    };
-    changes.see("reference", &reference(then), &reference(now));
+    changes.of_question(a, b);
     for (then, now) in reference_states(b).into_iter().zip(reference_states(a)) {
         for difference in differences(then, now) {
             changes.put(format!("reference's {difference}"));
         }
     }
-    changes.see(
-        "probe measures Q2G",
-        &b.probe.measures_q2g,
-        &a.probe.measures_q2g,
-    );
+    changes.0
+}
+
+/// Why two results do not answer the same question, on whatever machine and disk they were measured.
+pub fn other_question(a: &ResultFile, b: &ResultFile) -> Vec<String> {
+    let mut changes = Changes::default();
+    changes.of_question(a, b);
     changes.0
 }
 
@@ -135,7 +111,7 @@ fn names<'a>(disks: &[&'a DeviceInfo]) -> Vec<&'a str> {
 }
 
 /// `ssd*4+btrfs` for a scratch device.
-fn simulated(device: &DeviceInfo) -> Option<String> {
+pub fn simulated(device: &DeviceInfo) -> Option<String> {
     let truth = device.scratch.as_ref()?;
     Some(truth.spec().to_string())
 }
@@ -147,7 +123,7 @@ fn scratch_file(result: &ResultFile) -> Option<(&str, Option<u64>)> {
 }
 
 /// `6.12` of `6.12.1-arch`.
-fn series(result: &ResultFile) -> String {
+pub fn series(result: &ResultFile) -> String {
     let release = &result.environment.kernel_release;
     let parts: Vec<&str> = release.splitn(3, ['.', '-']).take(2).collect();
     parts.join(".")
@@ -177,6 +153,42 @@ impl Changes {
         self.see("model", &then.model, &now.model);
         self.see("firmware", &then.firmware, &now.firmware);
         self.see("size", &then.size_bytes, &now.size_bytes);
+    }
+
+    /// What was asked of `b`, and of `a`.
+    fn of_question(&mut self, a: &ResultFile, b: &ResultFile) {
+        self.see("scratch file", &scratch_file(b), &scratch_file(a));
+        if a.workload.description != b.workload.description {
+            self.put("another workload".to_owned());
+        }
+        let (then, now) = (&b.design, &a.design);
+        let auto = |design: &Design| design.auto_times.unwrap_or_default();
+        if !(auto(then).ramp && auto(now).ramp) {
+            self.see("ramp", &then.ramp_s, &now.ramp_s);
+        }
+        // A pilot may choose otherwise each time; what is rare shows in much longer rounds only.
+        let is_near = (0.5..=2.0).contains(&(now.round_time_s / then.round_time_s));
+        if !(auto(then).round_time && auto(now).round_time && is_near) {
+            self.see("round time", &then.round_time_s, &now.round_time_s);
+        }
+        self.see("dropped caches", &then.cold, &now.cold);
+        let reference = |design: &Design| {
+            let arm = &design.arms[design.reference];
+            let settings = arm
+                .settings
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"));
+            [arm.scheduler.clone()]
+                .into_iter()
+                .chain(settings)
+                .collect::<Vec<String>>()
+        };
+        self.see("reference", &reference(then), &reference(now));
+        self.see(
+            "probe measures Q2G",
+            &b.probe.measures_q2g,
+            &a.probe.measures_q2g,
+        );
     }
 
     /// A change that several disks share is listed once.

@@ -1,5 +1,6 @@
 //! Arms that cannot be judged do not pass: whatever keeps a round from having a value, in some rounds and in every one.
 
+use crate::types::result::Status;
 use std::collections::BTreeMap;
 
 use super::*;

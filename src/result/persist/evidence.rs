@@ -38,7 +38,7 @@ impl Evidence {
             firmware: optional(&device.firmware),
             serial: match disk {
                 Disk::Serial(serial) => Some(quote::comment(serial)),
-                Disk::Model(_) => None,
+                Disk::Model(_) | Disk::Unnamed(_) => None,
             },
             workload: quote::comment(workload),
             scheduler: scheduler.to_owned(),

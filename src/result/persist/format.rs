@@ -18,7 +18,7 @@ pub type Render = fn(&Decision) -> Result<String, Refusal>;
 pub type Format = Named<Render>;
 
 pub const FORMATS: &[Format] = &[
-    Format::new("udev", "A udev rule", |decision| Ok(udev(decision))),
+    Format::new("udev", "A udev rule", udev),
     Format::new(
         "hwdb",
         "An entry of the hardware database, and the udev rule that reads it: for many models",
@@ -30,11 +30,11 @@ pub const FORMATS: &[Format] = &[
         "systemd-tmpfiles: by kernel name, at boot",
         |decision| Ok(tmpfiles(decision)),
     ),
-    Format::new("nixos", "A NixOS module", |decision| Ok(nixos(decision))),
+    Format::new("nixos", "A NixOS module", nixos),
     Format::new(
         "ansible",
         "An Ansible playbook that installs the udev rule",
-        |decision| Ok(ansible(decision)),
+        ansible,
     ),
     Format::new(
         "gke",
@@ -53,6 +53,10 @@ fn reasons(decision: &Decision) -> String {
     let disk = match &decision.disk {
         Disk::Model(model) => format!("disks of the model {model}"),
         Disk::Serial(serial) => format!("the disk {serial}"),
+        Disk::Unnamed(_) => format!(
+            "the disk that is called {} here",
+            decision.devices.join(", ")
+        ),
     };
     let evidence = &decision.evidence;
     let what = format!(
@@ -68,8 +72,15 @@ fn reasons(decision: &Decision) -> String {
         evidence.measured,
         evidence.seed
     );
-    let lines = [what].into_iter().chain(found).chain([how]);
-    let mut text: Vec<String> = lines.map(|line| format!("# {}", comment(&line))).collect();
+    let lines: Vec<String> = match &decision.block {
+        Some(block) => [what]
+            .into_iter()
+            .chain(block.lines().map(str::to_owned))
+            .collect(),
+        None => [what].into_iter().chain(found).chain([how]).collect(),
+    };
+    let lines = lines.iter().map(|line| format!("# {}", comment(line)));
+    let mut text: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
     // Its names are as comment() left them.
     text.push(format!(
         "{MARK}{}",
@@ -91,28 +102,30 @@ fn assignments(decision: &Decision) -> String {
     text
 }
 
-fn condition(disk: &Disk) -> String {
+/// Err: nothing that lasts tells which disk is meant.
+fn condition(disk: &Disk) -> Result<String, Refusal> {
     match disk {
-        Disk::Model(model) => format!("ATTRS{{model}}==\"{}\"", glob(model)),
-        Disk::Serial(serial) => format!("ENV{{ID_SERIAL}}==\"{}\"", glob(serial)),
+        Disk::Model(model) => Ok(format!("ATTRS{{model}}==\"{}\"", glob(model))),
+        Disk::Serial(serial) => Ok(format!("ENV{{ID_SERIAL}}==\"{}\"", glob(serial))),
+        Disk::Unnamed(why) => Err(why.clone()),
     }
 }
 
-fn rule(decision: &Decision) -> String {
-    format!(
+fn rule(decision: &Decision) -> Result<String, Refusal> {
+    Ok(format!(
         "ACTION==\"add|change\", SUBSYSTEM==\"block\", ENV{{DEVTYPE}}==\"disk\", {}, TEST==\"queue/scheduler\", {}\n",
-        condition(&decision.disk),
+        condition(&decision.disk)?,
         assignments(decision)
-    )
+    ))
 }
 
-fn udev(decision: &Decision) -> String {
+fn udev(decision: &Decision) -> Result<String, Refusal> {
     let (file, device, scheduler) = (
         rule_file(decision),
         &decision.devices[0],
         &decision.scheduler,
     );
-    format!(
+    Ok(format!(
         "# {file}\n{}\
          # Check: udevadm verify {file}     (systemd 254 or later)\n\
          # Try:   udevadm test --action=change /sys/block/{device}     (before systemd 256, that applies it)\n\
@@ -120,11 +133,14 @@ fn udev(decision: &Decision) -> String {
          # The kernel loads the module of {scheduler} when it is first set. A disk that appears in the initramfs needs it there.\n\
          {}",
         reasons(decision),
-        rule(decision)
-    )
+        rule(decision)?
+    ))
 }
 
 fn hwdb(decision: &Decision) -> Result<String, Refusal> {
+    if let Disk::Unnamed(why) = &decision.disk {
+        return Err(why.clone());
+    }
     let Disk::Model(model) = &decision.disk else {
         return Err(Refusal {
             what: "the format hwdb is for models of disks".to_owned(),
@@ -174,6 +190,7 @@ fn tuned(decision: &Decision) -> Result<String, Refusal> {
         Disk::Model(model) if model.len() == SCSI_MODEL => format!("^ID_MODEL={}", regex(model)),
         Disk::Model(model) => format!("^ID_MODEL={}$", regex(model)),
         Disk::Serial(serial) => format!("^ID_SERIAL={}$", regex(serial)),
+        Disk::Unnamed(why) => return Err(why.clone()),
     };
     let name = decision.name();
     Ok(format!(
@@ -216,16 +233,16 @@ fn indented(text: &str, indent: &str) -> String {
     text.lines().flat_map(|line| [indent, line, "\n"]).collect()
 }
 
-fn nixos(decision: &Decision) -> String {
-    format!(
+fn nixos(decision: &Decision) -> Result<String, Refusal> {
+    Ok(format!(
         "{{\n  services.udev.extraRules = ''\n{}  '';\n}}\n",
-        indented(&format!("{}{}", reasons(decision), rule(decision)), "    ")
-    )
+        indented(&format!("{}{}", reasons(decision), rule(decision)?), "    ")
+    ))
 }
 
-fn ansible(decision: &Decision) -> String {
+fn ansible(decision: &Decision) -> Result<String, Refusal> {
     let file = rule_file(decision);
-    format!(
+    Ok(format!(
         "# A playbook: ansible-playbook --check --diff FILE\n\
          - name: {scheduler} for the disks that iosched-ab measured\n\
          \x20 hosts: all\n\
@@ -242,10 +259,10 @@ fn ansible(decision: &Decision) -> String {
          \x20     ansible.builtin.shell: udevadm control --reload && udevadm trigger --action=change --subsystem-match=block\n",
         scheduler = decision.scheduler,
         rule = indented(
-            &format!("{}{}", reasons(decision), rule(decision)),
+            &format!("{}{}", reasons(decision), rule(decision)?),
             "          "
         ),
-    )
+    ))
 }
 
 /// Part of a request of the GKE API (container/v1): `LinuxNodeConfig.diskIoScheduler`. It knows disks by their use only.

@@ -4,6 +4,7 @@
 mod evidence; // why, as comments and for doctor
 mod format; // the same decision in each format, one row each
 mod quote; // names of disks in patterns and files
+mod recognised; // by what a disk is known after a boot
 mod study; // whether a study supports an arm
 mod support; // whether results support an arm
 
@@ -24,6 +25,8 @@ pub struct Decision {
     pub devices: Vec<String>,
     /// The findings, a sentence each.
     pub found: Vec<String>,
+    /// The block of evidence, which says more than they do; of a study there is none.
+    pub block: Option<String>,
     pub evidence: Evidence,
 }
 
@@ -34,12 +37,16 @@ pub enum Disk {
     Model(String),
     /// One disk, by udev's `ID_SERIAL`.
     Serial(String),
+    /// By nothing that lasts, for this reason: only formats that know kernel names, or all disks, take it.
+    Unnamed(Refusal),
 }
 
 impl Decision {
     /// Part of the names of files and labels: letters, digits and dashes.
     pub fn name(&self) -> String {
-        let (Disk::Model(text) | Disk::Serial(text)) = &self.disk;
-        quote::slug(text)
+        match &self.disk {
+            Disk::Model(text) | Disk::Serial(text) => quote::slug(text),
+            Disk::Unnamed(_) => quote::slug(&self.devices.join(" ")),
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Names of disks in patterns, comments and names of files: a vendor chooses them, and a file may come from anybody. Pure.
 
+pub use crate::text::comment::comment;
+
 /// A pattern of udev and of its hardware database that matches this text. They cannot quote special characters, so those
 /// match any character. Some characters are replaced before they are compared, and others are compared byte by byte.
 pub fn glob(text: &str) -> String {
@@ -43,15 +45,6 @@ pub fn slug(text: &str) -> String {
         .collect();
     let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
     words.join("-").chars().take(60).collect()
-}
-
-/// Text for a comment: no quotes, no braces, no dollars, no backslashes, and nothing that ends a line, in any of the
-/// languages that read it.
-pub fn comment(text: &str) -> String {
-    let is_safe = |c: char| c.is_alphanumeric() || " ._-+:/,()@=%;<>[]!~".contains(c);
-    text.chars()
-        .map(|c| if is_safe(c) { c } else { '?' })
-        .collect()
 }
 
 /// Whether a value may stand in quotes in every format.

@@ -2,14 +2,14 @@
 //! and worse in nothing that the user has not accepted. The verdicts are drawn from the rounds again. Pure.
 
 use super::evidence::Evidence;
-use super::{Decision, Disk, quote};
+use super::{Decision, quote, recognised};
 use crate::analysis::{conclude, exclusion, turn};
 use crate::gate;
 use crate::report::words;
 use crate::statistics::verdict::Verdict;
 use crate::study::joint;
 use crate::types::arm::Arm;
-use crate::types::result::{ArmComparison, DeviceInfo, ResultFile, Status};
+use crate::types::result::{ArmComparison, DeviceInfo, ResultFile};
 
 /// Why nothing is written, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Wanted<'a> {
     pub accepted: &'a [String],
     /// `ID_SERIAL`: for this disk only.
     pub serial: Option<&'a str>,
+    /// Although hardly any request waited.
+    pub accepts_idle: bool,
 }
 
 pub(super) fn refusal(what: impl Into<String>, hint: impl Into<String>) -> Refusal {
@@ -80,6 +82,13 @@ pub(super) fn decide_all(basis: &Basis<'_>, wanted: Wanted<'_>) -> Result<Decisi
         ensure_usable(result)?;
         ensure_alike(first, result)?;
     }
+    let is_idle = |result: &ResultFile| result.can_tell_schedulers_apart() == Some(false);
+    if results.iter().all(is_idle) && !wanted.accepts_idle {
+        return Err(refusal(
+            "hardly any request waited, so what differs is not how requests are ordered",
+            "measure a load that keeps more in flight; if what a scheduler costs by itself is enough for you, --accept-idle",
+        ));
+    }
     let is_known = |metric: &&String| rows(results).any(|row| row.metric.name == **metric);
     if let Some(unknown) = wanted.accepted.iter().find(|metric| !is_known(metric)) {
         return Err(refusal(
@@ -92,7 +101,7 @@ pub(super) fn decide_all(basis: &Basis<'_>, wanted: Wanted<'_>) -> Result<Decisi
         None => only_supported(basis, wanted.accepted)?,
     };
     ensure_supported(basis, &basis.shown, arm, wanted.accepted)?;
-    let disk = disk(&first.device, wanted.serial)?;
+    let disk = recognised::disk(&first.device, wanted.serial)?;
     ensure_writable(arm, &first.device)?;
     let is_reference = is_reference(first, &arm.label);
     let is_about = |row: &&ArmComparison| row.arm == arm.label || is_reference;
@@ -112,6 +121,7 @@ pub(super) fn decide_all(basis: &Basis<'_>, wanted: Wanted<'_>) -> Result<Decisi
             .map(|disk| disk.device.name.clone())
             .collect(),
         found: claims.chain(about).collect(),
+        block: None,
     })
 }
 
@@ -123,7 +133,7 @@ fn is_reference(result: &ResultFile, label: &str) -> bool {
     result.design.arms[result.design.reference].label == label
 }
 
-fn members(device: &DeviceInfo) -> Vec<&DeviceInfo> {
+pub(super) fn members(device: &DeviceInfo) -> Vec<&DeviceInfo> {
     match &device.group {
         Some(group) => group.members.iter().collect(),
         None => vec![device],
@@ -134,7 +144,7 @@ fn ensure_usable(result: &ResultFile) -> Result<(), Refusal> {
     if let Some(why) = turn::why_invalid(result) {
         return Err(refusal(why, AGAIN));
     }
-    if result.status != Status::Complete {
+    if !result.has_ended() {
         return Err(refusal(
             "the run is not complete",
             "continue it with `iosched-ab run --resume FILE`",
@@ -331,37 +341,6 @@ fn ensure_reference_supported(
         });
     }
     Ok(())
-}
-
-fn disk(device: &DeviceInfo, serial: Option<&str>) -> Result<Disk, Refusal> {
-    const HINT: &str =
-        "give --serial SERIAL: the ID_SERIAL of `udevadm info --query=property /dev/DISK`";
-    if let Some(serial) = serial {
-        if !quote::is_telling(serial) {
-            return Err(refusal(
-                format!("the serial {serial:?} could be that of any disk"),
-                HINT,
-            ));
-        }
-        return Ok(Disk::Serial(serial.to_owned()));
-    }
-    // udev leaves out blanks at the end.
-    let models = members(device)
-        .into_iter()
-        .map(|disk| disk.model.as_deref().map(str::trim_end));
-    let mut models: Vec<Option<&str>> = models.collect();
-    models.dedup();
-    match models[..] {
-        [Some(model)] if quote::is_telling(model) => Ok(Disk::Model(model.to_owned())),
-        [_] => Err(refusal(
-            "the disk has no model by which it can be recognised",
-            HINT,
-        )),
-        _ => Err(refusal(
-            "the disks have different models, which one rule does not match",
-            "give --serial SERIAL for each of them",
-        )),
-    }
 }
 
 fn ensure_writable(arm: &Arm, device: &DeviceInfo) -> Result<(), Refusal> {

@@ -1,8 +1,10 @@
 //! A result supports an arm only if its rounds show that.
 
 use super::*;
+use crate::persist::{Disk, FORMATS};
 use crate::report::fixture::{empty, play, sample, values};
 use crate::statistics::stopping::Stopping;
+use crate::types::result::Status;
 use crate::types::scratch::truth::Truth;
 
 type Change<T> = fn(&mut T);
@@ -38,6 +40,7 @@ pub(in crate::persist) fn result(arms: &[(&str, f64, f64)]) -> ResultFile {
 fn decided(result: &ResultFile, wanted: Option<&str>, accepted: &[&str]) -> Result<String, String> {
     let accepted: Vec<String> = accepted.iter().map(|&name| name.to_owned()).collect();
     let wanted = Wanted {
+        accepts_idle: false,
         arm: wanted,
         accepted: &accepted,
         serial: None,
@@ -121,14 +124,9 @@ fn every_primary_row_is_in_the_evidence() {
 
 #[test]
 fn what_was_not_measured_on_the_disk_is_refused() {
-    let changes: [(Change<ResultFile>, &str); 6] = [
+    let changes: [(Change<ResultFile>, &str); 4] = [
         (|result| result.status = Status::Interrupted, "not complete"),
         (|result| result.design.is_placebo = true, "with itself"),
-        (|result| result.device.model = None, "no model"),
-        (
-            |result| result.device.model = Some("? *".into()),
-            "no model",
-        ),
         (
             |result| result.device.device.name = "../sda".into(),
             "not the name of a disk",
@@ -148,10 +146,27 @@ fn what_was_not_measured_on_the_disk_is_refused() {
         assert!(said.contains(says), "{said}");
     }
     let mut result = sample();
-    result.device.model = None;
     let accepted = ["throughput".to_owned()];
+    // Formats that need a model refuse then.
+    for nameless in [None, Some("? *".to_owned())] {
+        result.device.model = nameless;
+        let wanted = Wanted {
+            arm: Some("bfq"),
+            accepted: &accepted,
+            ..Wanted::default()
+        };
+        let found = decide(&result, wanted).unwrap();
+        assert!(matches!(found.disk, Disk::Unnamed(_)), "{found:?}");
+        for format in FORMATS {
+            let takes_names = ["tmpfiles", "gke"].contains(&format.name);
+            let refused = (format.it)(&found).err();
+            let lacks_model = refused.is_some_and(|why| why.what.contains("no model"));
+            assert_eq!(lacks_model, !takes_names, "{}", format.name);
+        }
+    }
     let of = |serial| {
         let wanted = Wanted {
+            accepts_idle: false,
             arm: Some("bfq"),
             accepted: &accepted,
             serial: Some(serial),

@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use super::limits;
 use super::units;
-use super::words;
+use super::{waiting, words};
 use crate::analysis::budget;
 use crate::decision::{Decision, Rank, Standing, decide, more_blocks_to_decide, reference_beyond};
+use crate::merge::view;
 use crate::statistics::scale::Scale;
 use crate::statistics::stopping::Stopping;
 use crate::types::limit::ArmLimit;
@@ -19,7 +20,7 @@ const MOST: usize = 3;
 pub fn in_words(result: &ResultFile) -> String {
     // The load of a rotation cannot be started again.
     let is_rotation = result.workload.description["kind"] == "live" && result.design.live.is_none();
-    sentence_of(result, !is_rotation)
+    sentence_of(result, !is_rotation && !view::is_view(result))
 }
 
 /// The same without the command: for a cell of a study, which does not go on alone.
@@ -66,7 +67,8 @@ fn sentence_of(result: &ResultFile, with_command: bool) -> String {
     let notes = [
         unsure_load(&standings),
         beyond(result, reference, &standings),
-        idle(result),
+        waiting::idle(result),
+        waiting::without_io(result),
     ];
     let notes = notes.into_iter().flatten();
     notes.fold(text, |text, note| format!("{text} {note}"))
@@ -105,11 +107,6 @@ fn beyond(result: &ResultFile, reference: &str, standings: &[Standing]) -> Optio
         ", ",
     );
     Some(format!("With {reference}, {what}{others}."))
-}
-
-fn idle(result: &ResultFile) -> Option<String> {
-    let is_idle = result.can_tell_schedulers_apart() == Some(false);
-    is_idle.then(|| "Hardly any request waited: a scheduler had nothing to do.".to_owned())
 }
 
 fn unended(status: Status) -> &'static str {

@@ -5,9 +5,10 @@ use serde::Serialize;
 
 use super::text::Look;
 use super::{
-    benchfmt, bmf, csv, escape, github_benchmark, html, junit, ktap, markdown, openmetrics, study,
-    text, traces, tune,
+    benchfmt, bmf, csv, escape, github_benchmark, html, junit, ktap, markdown, merge, openmetrics,
+    study, text, traces, tune,
 };
+use crate::merge::Merged;
 use crate::study::result::StudyResult;
 use crate::text::named::Named;
 use crate::tune::TuneResult;
@@ -19,6 +20,7 @@ pub enum Source<'a> {
     Run(&'a ResultFile),
     Study(&'a StudyResult),
     Tune(&'a TuneResult),
+    Merged(&'a Merged),
 }
 
 impl<'a> Source<'a> {
@@ -29,6 +31,8 @@ impl<'a> Source<'a> {
             Source::Study(study) => study.results(),
             // The search claims nothing.
             Source::Tune(tune) => tune::ended(tune).into_iter().collect(),
+            // It has verdicts, and no rounds.
+            Source::Merged(_) => Vec::new(),
         }
     }
 }
@@ -74,6 +78,7 @@ pub const FORMATS: &[Format] = &[
             Source::Run(result) => text::render(result, asked.look),
             Source::Study(study) => study::render(study),
             Source::Tune(tune) => tune::render(tune, asked.look),
+            Source::Merged(merged) => merge::render(merged, asked.look),
         }))
     }),
     Format::new(
@@ -84,6 +89,7 @@ pub const FORMATS: &[Format] = &[
                 Source::Run(result) => html::render(result),
                 Source::Study(study) => html::render_study(study),
                 Source::Tune(tune) => html::render_tune(tune),
+                Source::Merged(merged) => html::render_merge(merged),
             }))
         },
     ),
@@ -91,6 +97,7 @@ pub const FORMATS: &[Format] = &[
         Source::Run(result) => json(result),
         Source::Study(study) => json(study),
         Source::Tune(tune) => json(tune),
+        Source::Merged(merged) => json(merged),
     }),
     Format::new("csv", "One row per round", |of, _| {
         Ok(Made::Text(csv::render(&of.results())))
@@ -100,6 +107,7 @@ pub const FORMATS: &[Format] = &[
             Source::Run(result) => markdown::render(result),
             Source::Study(study) => study::markdown(study),
             Source::Tune(tune) => tune::markdown(tune),
+            Source::Merged(merged) => merge::markdown(merged),
         }))
     }),
     Format::new(
@@ -144,6 +152,9 @@ pub const FORMATS: &[Format] = &[
     ),
 ];
 
+/// The formats of what many hosts say together.
+pub const OF_MERGED: [&str; 4] = ["text", "html", "json", "markdown"];
+
 fn json(result: &impl Serialize) -> Result<Made> {
     let json = serde_json::to_string_pretty(result).context("writing JSON")?;
     Ok(Made::Text(escape::json(&json) + "\n"))
@@ -151,8 +162,13 @@ fn json(result: &impl Serialize) -> Result<Made> {
 
 /// The report. An empty one is an error: a file that says nothing looks like a success.
 pub fn make(format: &Format, of: Source<'_>, asked: Asked<'_>) -> Result<Made> {
-    let made = (format.it)(of, asked)?;
     let name = format.name;
+    ensure!(
+        !matches!(of, Source::Merged(_)) || OF_MERGED.contains(&name),
+        "the format {name} has rounds, and a merged file has none; it can be {}",
+        OF_MERGED.join(", ")
+    );
+    let made = (format.it)(of, asked)?;
     ensure!(
         !made.is_empty(),
         "the format {name} has nothing to say of this result"

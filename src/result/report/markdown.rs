@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::escape::markdown as escaped;
 use super::{decision, level, levels, limits, words};
 use crate::analysis::turn;
-use crate::types::result::{ArmComparison, ResultFile, Status};
+use crate::types::result::{ArmComparison, ResultFile};
 
 /// Code hosts limit a comment to 64 KiB.
 pub(super) const ROOM: usize = 60_000;
@@ -19,7 +19,7 @@ pub fn render(result: &ResultFile) -> String {
     if let Some(why) = turn::why_invalid(result) {
         let _ = writeln!(page, "**Invalid**: {}.\n", escaped(&why));
     }
-    if result.status != Status::Complete {
+    if !result.has_ended() {
         page += "**Not complete**: the verdicts cover the rounds so far.\n\n";
     }
     for line in [words::arms(result), words::cold(result)]

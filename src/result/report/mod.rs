@@ -10,6 +10,7 @@ mod checks; // what the verdicts took into account
 pub mod csv; // one row per round
 pub mod decision; // what to do, in words
 pub mod escape; // escapes untrusted names
+pub mod evidence; // a block of plain text that travels
 mod findings; // tables of comparisons
 pub mod formats; // all formats, one row each
 pub mod gate; // the findings of a gate, in each of its formats
@@ -22,6 +23,7 @@ mod levels; // what the intervals hold, and what a run could detect
 pub mod limits; // which arms stay within what the user set
 pub mod live; // what a live run saw
 pub mod markdown; // Markdown for code hosts
+pub mod merge; // what many hosts say together
 pub mod noise; // what an arm against itself tells
 pub mod openmetrics; // Prometheus
 pub mod page; // lines and tables that fit a terminal
@@ -29,6 +31,7 @@ pub mod paint; // colours of the text report
 pub mod perfetto; // traces for Perfetto
 mod rounds; // the rounds that pictures show
 pub mod shift; // what an arm does to each decile of the latencies
+mod size; // arms and blocks
 pub mod study; // a study: a matrix of verdicts
 pub mod text; // the result as a text table
 pub mod times; // what the wall-clock time was spent on

@@ -129,6 +129,7 @@ fn heading(text: &mut String, result: &ResultFile) {
 /// Empty for a complete run.
 pub(super) fn status(result: &ResultFile) -> String {
     let mut text = match result.status {
+        _ if result.has_ended() => "",
         Status::Complete => "",
         Status::Running => "NOT COMPLETE: the run is still going on or was killed\n",
         Status::Interrupted => "NOT COMPLETE: interrupted\n",
@@ -151,7 +152,7 @@ pub(super) fn remarks(result: &ResultFile) -> String {
     text
 }
 
-fn table(rows: &[&ArmComparison], width: usize) -> String {
+pub(super) fn table(rows: &[&ArmComparison], width: usize) -> String {
     let findings = rows
         .iter()
         .map(|row| (row, words::verdict_and_reasons(row)));

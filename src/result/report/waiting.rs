@@ -3,8 +3,10 @@
 use std::fmt::Write;
 
 use super::units;
+use crate::analysis::early;
 use crate::measured::snapshot::DeviceNumbers;
 use crate::statistics::verdict::Reason;
+use crate::study::joint::is_difference;
 use crate::types::arm::Arm;
 use crate::types::result::{ArmComparison, ArmWaiting, ResultFile};
 
@@ -73,9 +75,39 @@ pub fn add(text: &mut String, result: &ResultFile) {
                   the program's own latency (program_p99).\n";
     }
     if result.can_tell_schedulers_apart() == Some(false) {
-        *text += "HARDLY ANY REQUEST WAITED: this workload cannot show a difference between schedulers on this device. \
-                  Keep more requests in flight than the hardware depth, or use a slower device.\n";
+        let what = if result.primary().any(is_difference) {
+            "what differs is not the order of requests, but what a scheduler costs by itself, or something else than schedulers"
+        } else {
+            "this workload cannot show how schedulers order requests on this device"
+        };
+        let _ = writeln!(
+            text,
+            "HARDLY ANY REQUEST WAITED: {what}. To compare how they order requests, keep more in flight than the hardware depth, or use a \
+             slower device."
+        );
     }
+}
+
+/// A sentence for the decision where requests hardly waited.
+pub fn idle(result: &ResultFile) -> Option<String> {
+    let is_idle = result.can_tell_schedulers_apart() == Some(false);
+    let what = if result.primary().any(is_difference) {
+        "what differs is not how requests are ordered"
+    } else {
+        "a scheduler had nothing to do"
+    };
+    is_idle.then(|| format!("Hardly any request waited: {what}."))
+}
+
+/// The same where the workload left the disk alone in most rounds: then it is about something else than the disk.
+pub fn without_io(result: &ResultFile) -> Option<String> {
+    let (without, all) = early::rounds_without_io(result);
+    (2 * without > all).then(|| {
+        format!(
+            "In {without} of {all} rounds the workload did no I/O on {}: does it use another disk, or the page cache?",
+            result.device.name()
+        )
+    })
 }
 
 /// How many I/Os limits of control groups held back before there was a request, under each arm where these are more than a

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use super::escape;
 use super::units::{self, RatioForm};
+use super::{escape, size};
 use crate::measured::snapshot::{DeviceNumbers, Op};
 use crate::metric::Metric;
 use crate::statistics::scale::{Direction, Scale};
-use crate::statistics::stopping::Stopping;
 use crate::statistics::verdict::{Comparison, Reason, Verdict};
 use crate::types::outcome::Fixed;
 use crate::types::result::{ArmComparison, ResultFile};
@@ -17,12 +16,11 @@ pub fn title(result: &ResultFile) -> String {
     let device = &result.device;
     let model = device.models();
     escape::line(&format!(
-        "{}{} · {} · {} arms x {}",
+        "{}{} · {} · {}",
         device.name(),
         model.map_or(String::new(), |model| format!(" ({model})")),
         result.workload.name,
-        result.design.arms.len(),
-        blocks(result),
+        size::of(result),
     ))
 }
 
@@ -81,41 +79,6 @@ pub fn said(comparison: &Comparison, unit: &str) -> String {
         Some(i) if i.upper < 1.0 => format!("{change}, at least {} (95 %)", size(i.upper)),
         Some(_) => format!("{change}, {} (95 %)", interval(comparison)),
         None => change,
-    }
-}
-
-fn blocks(result: &ResultFile) -> String {
-    let begun = result.blocks_begun();
-    if let Some(how) = extensions(result) {
-        return format!("{begun} blocks, {how}");
-    }
-    match (result.design.stopping, result.design.budget_s) {
-        (Stopping::Fixed { blocks }, _) => format!("{blocks} blocks"),
-        (Stopping::Looks { .. }, Some(budget_s)) => {
-            format!(
-                "{begun} blocks, planned into {}",
-                super::times::limit(budget_s)
-            )
-        }
-        (Stopping::Looks { .. }, None) => {
-            let most = result.design.stopping.most_blocks().unwrap_or(begun);
-            format!("{begun} of at most {most} blocks")
-        }
-        (Stopping::Open, _) => format!("{begun} blocks, open-ended"),
-    }
-}
-
-/// How often a run was extended, and after how many blocks.
-fn extensions(result: &ResultFile) -> Option<String> {
-    let added = &result.design.extensions;
-    let after: Vec<String> = added.iter().map(|it| it.after_blocks.to_string()).collect();
-    match after.len() {
-        0 => None,
-        1 => Some(format!("extended after {}", after[0])),
-        times => Some(format!(
-            "extended {times} times, after {}",
-            after.join(", ")
-        )),
     }
 }
 

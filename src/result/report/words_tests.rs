@@ -1,5 +1,6 @@
 use super::*;
 use crate::report::fixture::{empty, play, values};
+use crate::statistics::stopping::Stopping;
 
 #[test]
 fn arms_are_said_where_their_labels_do_not_say_them() {

@@ -13,6 +13,7 @@ pub mod layout; // rounds in their places, and position effects
 pub mod least_squares; // regression with the covariance of its estimates
 pub mod leftover; // what a comparison must allow for
 pub mod power; // the effects that a number of blocks can show
+pub mod random_effects; // one estimate from those of several hosts
 pub mod rows; // all comparisons of an experiment
 pub mod scale; // how two values are compared, and which is better
 pub mod serial; // a rate over time: when it has settled, how windows of it differ

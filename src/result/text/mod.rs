@@ -1,5 +1,6 @@
 //! Names, patterns, numbers and units in texts.
 
+pub mod comment; // text for comments in any language
 pub mod glob; // patterns for names
 pub mod hidden; // characters that a reader does not see
 pub mod named; // things that are chosen by name

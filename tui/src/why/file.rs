@@ -61,6 +61,12 @@ pub fn records(file: &Path, arguments: &Why) -> Result<Vec<WhyRecord>> {
                 "name the result of a run",
             ));
         }
+        Input::Merged(_) => {
+            return Err(Failure::usage(
+                format!("{name} has the results of many hosts, merged, and no rounds"),
+                "name the result of one host",
+            ));
+        }
         Input::Tune(_) => {
             return Err(Failure::usage(
                 format!("{name} is the result of a search, whose rounds do not say who waited"),

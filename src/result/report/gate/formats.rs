@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result};
 
-use super::study as of_cells;
+use super::{merge as of_groups, study as of_cells};
 use crate::gate::Judgement;
+use crate::merge::Merged;
 use crate::report::formats::Made;
 use crate::report::{html, junit};
 use crate::study::gate::StudyJudgement;
@@ -16,6 +17,8 @@ use crate::types::result::ResultFile;
 pub enum Judged<'a> {
     Run(&'a ResultFile, &'a Judgement),
     Study(&'a StudyResult, &'a StudyJudgement<'a>),
+    /// Each group as a result, with its judgement.
+    Merged(&'a Merged, &'a [(ResultFile, Judgement)]),
 }
 
 /// Makes a report for a terminal of this width; None has room for all.
@@ -27,6 +30,7 @@ pub const FORMATS: &[Format] = &[
         Ok(Made::Painted(match judged {
             Judged::Run(result, judgement) => super::text(result, judgement, width),
             Judged::Study(_, judged) => of_cells::study_text(judged),
+            Judged::Merged(merged, judged) => of_groups::text(merged, judged, width),
         }))
     }),
     Format::new(
@@ -36,6 +40,7 @@ pub const FORMATS: &[Format] = &[
             let json = match judged {
                 Judged::Run(result, judgement) => super::json(result, judgement),
                 Judged::Study(study, judged) => of_cells::study_json(study, judged),
+                Judged::Merged(_, judged) => of_groups::json(judged),
             };
             Ok(Made::Text(json.context("writing JSON")?))
         },
@@ -47,6 +52,7 @@ pub const FORMATS: &[Format] = &[
             Ok(Made::Text(match judged {
                 Judged::Run(result, judgement) => super::markdown(result, judgement),
                 Judged::Study(study, judged) => of_cells::study_markdown(study, judged),
+                Judged::Merged(merged, judged) => of_groups::markdown(merged, judged),
             }))
         },
     ),
@@ -57,6 +63,7 @@ pub const FORMATS: &[Format] = &[
             Ok(Made::Text(match judged {
                 Judged::Run(result, judgement) => html::gate::render(result, judgement),
                 Judged::Study(study, judged) => html::gate::render_study(study, judged),
+                Judged::Merged(merged, judged) => html::gate::render_merged(merged, judged),
             }))
         },
     ),
@@ -64,6 +71,7 @@ pub const FORMATS: &[Format] = &[
         Ok(Made::Text(match judged {
             Judged::Run(result, judgement) => junit::gate(&[(result, judgement)], &[]),
             Judged::Study(_, judged) => of_cells::study_junit(judged),
+            Judged::Merged(_, judged) => of_groups::junit(judged),
         }))
     }),
 ];

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::figure::{Data, Figure, name};
 use super::plot::{self, number};
+use crate::metric::Metric;
 use crate::report::axis::{Axis, Spread};
 use crate::report::{units, words};
 use crate::statistics::scale::Scale;
@@ -16,7 +17,39 @@ const MIDDLE: f64 = 12.0;
 
 /// Ratios on a logarithmic axis; None without a row that has one.
 pub fn ratios(rows: &[&ArmComparison]) -> Option<Figure> {
-    let rows: Vec<Row<'_>> = rows.iter().filter_map(|row| Row::of_ratio(row)).collect();
+    ratios_of(&entries(rows))
+}
+
+/// Differences of shares and indices.
+pub fn differences(rows: &[&ArmComparison]) -> Option<Figure> {
+    differences_of(&entries(rows))
+}
+
+/// What stands in a row of the picture.
+pub struct Entry {
+    pub metric: Metric,
+    pub comparison: Comparison,
+    /// Before the picture; the second one stands out.
+    pub names: [String; 2],
+    /// The row in a sentence.
+    pub says: String,
+    /// The row of the table below.
+    pub cells: Vec<String>,
+}
+
+fn entries(rows: &[&ArmComparison]) -> Vec<Entry> {
+    let entry = |row: &&ArmComparison| Entry {
+        metric: row.metric.clone(),
+        comparison: row.comparison.clone(),
+        names: [row.metric.name.clone(), row.arm.clone()],
+        says: words::sentence(row),
+        cells: words::cells(row).to_vec(),
+    };
+    rows.iter().map(entry).collect()
+}
+
+pub fn ratios_of(entries: &[Entry]) -> Option<Figure> {
+    let rows: Vec<Row<'_>> = entries.iter().filter_map(Row::of_ratio).collect();
     let figure = figure(&rows, Spread::Log, &|ratio| match ratio {
         r if (r - 1.0).abs() < 1e-9 => "0".to_owned(),
         r if (0.5..2.0).contains(&r) => format!("{} %", units::signed((r - 1.0) * 100.0)),
@@ -32,12 +65,8 @@ pub fn ratios(rows: &[&ArmComparison]) -> Option<Figure> {
     })
 }
 
-/// Differences of shares and indices.
-pub fn differences(rows: &[&ArmComparison]) -> Option<Figure> {
-    let rows: Vec<Row<'_>> = rows
-        .iter()
-        .filter_map(|row| Row::of_difference(row))
-        .collect();
+pub fn differences_of(entries: &[Entry]) -> Option<Figure> {
+    let rows: Vec<Row<'_>> = entries.iter().filter_map(Row::of_difference).collect();
     let figure = figure(&rows, Spread::Linear, &units::difference)?;
     Some(Figure {
         id: "differences".to_owned(),
@@ -50,7 +79,7 @@ pub fn differences(rows: &[&ArmComparison]) -> Option<Figure> {
 }
 
 struct Row<'a> {
-    of: &'a ArmComparison,
+    of: &'a Entry,
     /// None: nothing is known, and the row says why.
     estimate: Option<f64>,
     interval: Option<(f64, f64)>,
@@ -60,7 +89,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of_ratio(row: &'a ArmComparison) -> Option<Self> {
+    fn of_ratio(row: &'a Entry) -> Option<Self> {
         let margins = row.metric.scale.margins(row.metric.margin);
         let interval = row.comparison.ratio_interval;
         (row.metric.scale == Scale::Log).then_some(())?;
@@ -73,7 +102,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    fn of_difference(row: &'a ArmComparison) -> Option<Self> {
+    fn of_difference(row: &'a Entry) -> Option<Self> {
         (row.metric.scale == Scale::Identity).then_some(())?;
         let interval = row.comparison.interval;
         Some(Row {
@@ -125,10 +154,7 @@ fn figure(rows: &[Row<'_>], spread: Spread, label: &dyn Fn(f64) -> String) -> Op
         picture,
         data: Data {
             head: head.map(str::to_owned).to_vec(),
-            rows: rows
-                .iter()
-                .map(|row| words::cells(row.of).to_vec())
-                .collect(),
+            rows: rows.iter().map(|row| row.of.cells.clone()).collect(),
         },
     })
 }
@@ -136,10 +162,11 @@ fn figure(rows: &[Row<'_>], spread: Spread, label: &dyn Fn(f64) -> String) -> Op
 fn drawn(row: &Row<'_>, axis: &Axis, ticks: &[f64]) -> Markup {
     let x = |value: f64| axis.position(value) * WIDTH;
     let (verdict, word) = verdict(&row.of.comparison);
-    let says = words::sentence(row.of);
+    let says = &row.of.says;
+    let [first, second] = &row.of.names;
     html! {
         div.forest-row {
-            div.forest-name { (name(&row.of.metric.name)) " " strong { (name(&row.of.arm)) } }
+            div.forest-name { (name(first)) " " strong { (name(second)) } }
             svg viewBox="0 0 1000 24" preserveAspectRatio="none" role="img" aria-label=(says) {
                 rect.band x=(number(x(row.band.0))) width=(number(x(row.band.1) - x(row.band.0))) y="0" height="24" {}
                 @for tick in ticks { (plot::line("grid", (x(*tick), 0.0), (x(*tick), 24.0))) }
@@ -150,7 +177,7 @@ fn drawn(row: &Row<'_>, axis: &Axis, ticks: &[f64]) -> Markup {
                     @if !upper.is_finite() { (arrow(verdict, WIDTH, WIDTH - 12.0)) }
                 }
                 @if let Some(estimate) = row.estimate {
-                    (plot::dot(&format!("estimate {verdict}"), (x(estimate), MIDDLE), &says))
+                    (plot::dot(&format!("estimate {verdict}"), (x(estimate), MIDDLE), says))
                 }
             }
             div.forest-said {

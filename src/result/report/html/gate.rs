@@ -3,9 +3,11 @@
 use maud::{Markup, html};
 
 use super::figure::{self, Data, name};
-use super::{page, study, verdict};
+use super::{merge, page, study, verdict};
 use crate::gate::{Decision, Judgement};
-use crate::report::gate::{self, of_judgement};
+use crate::merge::Merged;
+use crate::report::gate::{self, merge as of_groups, of_judgement};
+use crate::report::merge as text;
 use crate::report::words;
 use crate::study::gate::StudyJudgement;
 use crate::study::result::StudyResult;
@@ -33,6 +35,22 @@ pub fn render_study(of: &StudyResult, judged: &StudyJudgement<'_>) -> String {
             (checks(&cell.name, judgement))
         }
         (study::body(of))
+    };
+    page::page(&title, of, &body)
+}
+
+pub fn render_merged(of: &Merged, judged: &[(ResultFile, Judgement)]) -> String {
+    let title = text::title(of);
+    let groups = of.groups.iter().zip(judged);
+    let body = html! {
+        h1 { (name(&title)) }
+        (decision(&of_groups::overall(judged), &of_groups::headline(of, judged)))
+        @for (group, (_, judgement)) in groups {
+            h2 { (name(&text::kind(&group.kind))) }
+            p { (name(&gate::headline(judgement))) }
+            (checks(&text::kind(&group.kind), judgement))
+        }
+        (merge::body(of))
     };
     page::page(&title, of, &body)
 }

@@ -8,6 +8,7 @@ mod forest; // ratios with intervals
 pub mod gate; // the findings of a gate
 mod heatmap; // latencies over time
 mod look; // colours and lines of arms
+mod merge; // what many hosts say together
 mod page; // the page around it
 mod percentiles; // percentile curves
 mod plot; // a plot with axes
@@ -19,6 +20,7 @@ mod verdict; // what came out, in words
 mod waits; // queue wait against device time
 mod why; // who waits behind whom
 
+pub use self::merge::render as render_merge;
 pub use self::study::render as render_study;
 pub use self::tune::render as render_tune;
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measured::snapshot::Cause;
 use crate::metric::Metric;
+use crate::statistics::stopping::Stopping;
 use crate::types::controls::Sight;
 use crate::types::diagnostics::Diagnostics;
 use crate::types::environment::Environment;
@@ -66,6 +67,9 @@ pub struct ResultFile {
     pub finished: Option<String>,
     /// One entry for each time that the run was resumed after an interruption.
     pub resumed: Vec<Resumed>,
+    /// The command line that began the run. Absent in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
     pub environment: Environment,
     pub device: DeviceInfo,
     pub workload: WorkloadInfo,
@@ -227,6 +231,7 @@ impl ResultFile {
             started,
             finished: None,
             resumed: Vec::new(),
+            command: Vec::new(),
             environment: subject.environment,
             device: subject.device,
             workload,
@@ -251,6 +256,17 @@ impl ResultFile {
             traces: Vec::new(),
             noise: None,
             notes: Vec::new(),
+        }
+    }
+
+    /// Whether it ran to its end: an open run ends by hand, and its intervals hold at any time.
+    pub fn has_ended(&self) -> bool {
+        match self.status {
+            Status::Complete => true,
+            Status::Interrupted => {
+                self.design.stopping == Stopping::Open && !self.rounds.is_empty()
+            }
+            Status::Running | Status::Failed => false,
         }
     }
 

@@ -1,0 +1,145 @@
+//! Reads an untrusted merged file and checks what reports rely on. Pure.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::pooled::from_votes;
+use super::{HostVote, Kind, Merged, Row, SCHEMA_VERSION};
+use crate::statistics::verdict::bonferroni;
+
+/// Why the bytes cannot be read as a merged file.
+#[derive(Debug)]
+pub enum UnreadableMerge {
+    /// Another version of the format.
+    Version(u64),
+    Json(serde_json::Error),
+    /// Parts of the file contradict each other.
+    Inconsistent(String),
+}
+
+#[derive(Deserialize)]
+struct Head {
+    #[serde(rename = "$schema")]
+    schema: Option<String>,
+    schema_version: Option<u64>,
+}
+
+/// None: it is something else.
+pub fn parse(bytes: &[u8]) -> Result<Option<Merged>, UnreadableMerge> {
+    let Ok(head) = serde_json::from_slice::<Head>(bytes) else {
+        return Ok(None);
+    };
+    let is_merged = |schema: &String| {
+        let name = schema.rsplit('/').next().unwrap_or(schema);
+        name.starts_with("merge-")
+    };
+    if !head.schema.as_ref().is_some_and(is_merged) {
+        return Ok(None);
+    }
+    if let Some(other) = head
+        .schema_version
+        .filter(|it| *it != u64::from(SCHEMA_VERSION))
+    {
+        return Err(UnreadableMerge::Version(other));
+    }
+    let mut merged: Merged = serde_json::from_slice(bytes).map_err(UnreadableMerge::Json)?;
+    check(&merged).map_err(UnreadableMerge::Inconsistent)?;
+    draw_again(&mut merged).map_err(UnreadableMerge::Inconsistent)?;
+    Ok(Some(merged))
+}
+
+/// The rows are those that their votes make. Err: one that says otherwise.
+fn draw_again(merged: &mut Merged) -> Result<(), String> {
+    for (index, group) in merged.groups.iter_mut().enumerate() {
+        for row in &mut group.rows {
+            let names = (&row.metric, row.arm.as_str(), row.reference.as_str());
+            let made = from_votes(names, row.alpha, row.unjudged.clone(), row.votes.clone());
+            let said = |row: &Row| (row.verdict, row.hosts, row.beyond_margin);
+            if said(row) != said(&made) {
+                return Err(format!(
+                    "groups[{index}]: the row {} of {} is not what its votes say",
+                    row.metric.name, row.arm
+                ));
+            }
+            *row = made;
+        }
+    }
+    Ok(())
+}
+
+fn check(merged: &Merged) -> Result<(), String> {
+    let asked = &merged.question;
+    let labels: BTreeSet<&str> = asked.arms.iter().map(|arm| arm.label.as_str()).collect();
+    let is_part = |alpha: f64| alpha > 0.0 && alpha < 1.0;
+    if labels.len() != asked.arms.len() || asked.reference >= asked.arms.len() {
+        return Err("question: its arms are not arms, or have no reference".to_owned());
+    }
+    if !is_part(asked.alpha) {
+        return Err(format!("question: alpha {} is out of range", asked.alpha));
+    }
+    let kinds: BTreeSet<&Kind> = merged.groups.iter().map(|group| &group.kind).collect();
+    if kinds.len() != merged.groups.len() {
+        return Err("groups: two are of the same kind".to_owned());
+    }
+    let reference = &asked.arms[asked.reference].label;
+    let others = asked.arms.iter().filter(|arm| arm.label != *reference);
+    let wanted: BTreeSet<(&str, &str)> = others
+        .flat_map(|arm| {
+            asked
+                .primary
+                .iter()
+                .map(|metric| (&*metric.name, &*arm.label))
+        })
+        .collect();
+    let alpha = bonferroni(asked.alpha, wanted.len());
+    for (index, group) in merged.groups.iter().enumerate() {
+        let rows: BTreeSet<(&str, &str)> = group
+            .rows
+            .iter()
+            .map(|row| (&*row.metric.name, &*row.arm))
+            .collect();
+        if rows != wanted || rows.len() != group.rows.len() {
+            return Err(format!(
+                "groups[{index}]: its rows are not those of the question"
+            ));
+        }
+        for row in &group.rows {
+            let known = asked.primary.contains(&row.metric) && row.reference == *reference;
+            let is_sound = (row.alpha - alpha).abs() < 1e-12
+                && row.metric.margin > 0.0
+                && row.votes.iter().all(is_vote)
+                && row.hosts <= row.votes.len()
+                && row.votes.len() == group.hosts.len()
+                && are_intervals(row);
+            if !known || !is_sound {
+                return Err(format!(
+                    "groups[{index}]: the row {} of {}",
+                    row.metric.name, row.arm
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Squares of numbers below it can be added up.
+const LARGEST: f64 = 1e100;
+
+fn is_vote(vote: &HostVote) -> bool {
+    let is_estimate = |it: f64| it.abs() < LARGEST;
+    let is_error = |it: f64| it > 0.0 && it < LARGEST;
+    vote.estimate.is_none_or(is_estimate) && vote.standard_error.is_none_or(is_error)
+}
+
+fn are_intervals(row: &Row) -> bool {
+    let all = [
+        row.interval,
+        row.ratio_interval,
+        row.prediction,
+        row.prediction_ratio,
+    ];
+    all.iter()
+        .flatten()
+        .all(|interval| interval.lower <= interval.upper)
+}

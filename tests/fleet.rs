@@ -1,0 +1,323 @@
+//! Results of several hosts: merged, gated on, asked by DuckDB; and evidence that is checked elsewhere. No root.
+
+mod support;
+
+use std::fs;
+
+use serde_json::{Value, json};
+use support::program::Program;
+
+const BINARY: &str = support::under_test!("iosched-ab");
+
+/// The sample on another host, whose arm bfq has this many times its throughput.
+fn of_host(host: &str, factor: f64) -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/report/result.json");
+    let text = fs::read_to_string(path).expect("the sample");
+    let mut result: Value = serde_json::from_str(&text).expect("JSON");
+    result["environment"]["hostname"] = json!(host);
+    result["started"] = json!(format!("2026-02-03T04:05:{:02}Z", factor as u64 % 60));
+    for round in result["rounds"].as_array_mut().expect("rounds") {
+        if round["arm"] == "bfq" {
+            // A round that does not count has none.
+            if let Some(value) = round["metrics"]["throughput"].as_f64() {
+                round["metrics"]["throughput"] = json!(value * factor);
+            }
+        }
+    }
+    result
+}
+
+fn fleet(factors: &[f64]) -> (Program, Vec<String>) {
+    let program = Program::new(BINARY);
+    let hosts = factors.iter().enumerate().map(|(index, factor)| {
+        let name = format!("db{index}.json");
+        let result = of_host(&format!("db{index}"), *factor);
+        fs::write(program.file(&name), result.to_string()).expect("a file");
+        name
+    });
+    let hosts = hosts.collect();
+    (program, hosts)
+}
+
+fn merge(program: &Program, hosts: &[String], more: &[&str]) -> support::program::Ended {
+    let hosts = hosts.iter().map(String::as_str);
+    let arguments: Vec<&str> = ["merge"]
+        .into_iter()
+        .chain(hosts)
+        .chain(more.iter().copied())
+        .collect();
+    program.run(&arguments)
+}
+
+#[test]
+fn hosts_are_merged_in_every_format_and_the_gate_takes_them() {
+    let (program, hosts) = fleet(&[3.0, 3.1, 2.9, 3.05]);
+    let text = merge(&program, &hosts, &[]).ends(0, &[]).stdout;
+    assert!(
+        text.contains("A disk, firmware 1.0, Linux 6.12 · 4 hosts, 4 runs"),
+        "{text}"
+    );
+    merge(&program, &hosts, &["--format", "json", "-o", "fleet.json"]).ends(0, &[]);
+    let merged: Value =
+        serde_json::from_slice(&fs::read(program.file("fleet.json")).expect("a file"))
+            .expect("JSON");
+    let rows = merged["groups"][0]["rows"].as_array().expect("rows");
+    let row = rows
+        .iter()
+        .find(|row| row["arm"] == "bfq" && row["metric"]["name"] == "throughput")
+        .expect("the row");
+    assert_eq!(row["verdict"], "better");
+    // Half of the reference's, times three.
+    let ratio = row["ratio"].as_f64().expect("a ratio");
+    assert!((1.4..1.6).contains(&ratio), "{ratio}");
+    for format in ["text", "html", "markdown", "json"] {
+        let said = program.run(&["report", "fleet.json", "--format", format]);
+        assert!(!said.ends(0, &[]).stdout.is_empty());
+    }
+    program
+        .run(&["report", "fleet.json", "--format", "csv"])
+        .ends(1, &["a merged file has none"]);
+    // One arm cannot be decided, and a failure of another arm outweighs it.
+    let selected = [
+        "gate",
+        "fleet.json",
+        "--metric",
+        "throughput",
+        "--arm",
+        "bfq",
+    ];
+    program.run(&selected).ends(0, &[]);
+    for format in ["json", "junit", "markdown", "html"] {
+        program
+            .run(&[&selected[..], &["--format", format]].concat())
+            .ends(0, &[]);
+    }
+    program
+        .run(&["gate", "fleet.json", "--baseline", "fleet.json"])
+        .ends(2, &["no baselines"]);
+    program
+        .run(&["persist", "fleet.json"])
+        .ends(2, &["the results of many hosts"]);
+}
+
+/// On one host the arm has no value in any round: that the others like it must not pass.
+#[test]
+fn an_arm_that_fails_on_one_host_does_not_pass() {
+    let (program, hosts) = fleet(&[3.0, 3.1, 2.9, 3.05]);
+    let mut failing = of_host("db9", 3.0);
+    for round in failing["rounds"].as_array_mut().expect("rounds") {
+        if round["arm"] == "bfq" {
+            round["metrics"] = json!({});
+            round["censored"] = json!("failed");
+        }
+    }
+    fs::write(program.file("db9.json"), failing.to_string()).expect("a file");
+    let hosts = [hosts, vec!["db9.json".to_owned()]].concat();
+    let text = merge(&program, &hosts, &[]).ends(0, &[]).stdout;
+    assert!(
+        text.contains("throughput, bfq: cannot be judged on db9"),
+        "{text}"
+    );
+    merge(&program, &hosts, &["--format", "json", "-o", "fleet.json"]).ends(0, &[]);
+    program
+        .run(&[
+            "gate",
+            "fleet.json",
+            "--metric",
+            "throughput",
+            "--arm",
+            "bfq",
+        ])
+        .ends(4, &[]);
+}
+
+#[test]
+fn what_was_asked_otherwise_is_refused_and_named() {
+    let (program, hosts) = fleet(&[3.0, 3.1]);
+    let mut other = of_host("db9", 3.0);
+    other["workload"]["description"] = json!({ "kind": "other" });
+    other["design"]["primary"][0]["unit"] = json!("io/s");
+    fs::write(program.file("other.json"), other.to_string()).expect("a file");
+    let hosts = [hosts, vec!["other.json".to_owned()]].concat();
+    merge(&program, &hosts, &["-o", "all.txt"]).ends(
+        5,
+        &[
+            "other.json: another workload",
+            "throughput (bytes/s",
+            "db0.json",
+        ],
+    );
+    assert!(!std::path::Path::new(&program.file("all.txt")).exists());
+    merge(&program, &["missing.json".to_owned()], &[]).ends(2, &["missing.json"]);
+}
+
+#[test]
+fn evidence_is_checked_against_the_rounds() {
+    let (program, _) = fleet(&[3.0]);
+    let block = program.run(&["evidence", "db0.json"]).ends(0, &[]).stdout;
+    assert!(block.lines().count() <= 40, "{block}");
+    let quoted = format!("> {}\n", block.trim_end().replace('\n', "\n> "));
+    fs::write(
+        program.file("mail.txt"),
+        format!("Hello\n\n{quoted}\nYours\n"),
+    )
+    .expect("a file");
+    let check = ["evidence", "--check", "mail.txt", "db0.json"];
+    program.run(&check).ends(0, &[]);
+    // The mail says more than the result.
+    let praised = quoted.replacen("better", "so good", 1);
+    fs::write(program.file("mail.txt"), praised).expect("a file");
+    program.run(&check).ends(3, &["1 of 1 blocks"]);
+    // The result was edited, too: its digest is another one.
+    fs::write(program.file("mail.txt"), &quoted).expect("a file");
+    fs::write(program.file("db0.json"), of_host("db0", 4.0).to_string()).expect("a file");
+    program.run(&check).ends(4, &["cannot be checked"]);
+    fs::write(program.file("mail.txt"), "nothing").expect("a file");
+    program.run(&check).ends(2, &["no block of evidence"]);
+}
+
+#[test]
+fn the_rule_of_persist_carries_its_evidence() {
+    let (program, _) = fleet(&[3.0]);
+    let persist = [
+        "persist",
+        "db0.json",
+        "--arm",
+        "bfq",
+        "--accept",
+        "total_p99",
+    ];
+    for format in ["udev", "ansible", "nixos", "tmpfiles"] {
+        let rule = program
+            .run(&[&persist[..], &["--format", format]].concat())
+            .ends(0, &[])
+            .stdout;
+        fs::write(program.file("rule"), &rule).expect("a file");
+        let checked = program.run(&["evidence", "--check", "rule", "db0.json"]);
+        checked.ends(0, &[]);
+        let other = rule.replacen("throughput", "throughout", 1);
+        fs::write(program.file("rule"), &other).expect("a file");
+        program
+            .run(&["evidence", "--check", "rule", "db0.json"])
+            .ends(3, &[]);
+    }
+    program
+        .run(&[&persist[..], &["--serial", "NO-SUCH-SERIAL-77"]].concat())
+        .ends(
+            5,
+            &[
+                "no disk of this machine has the ID_SERIAL",
+                "--unchecked-serial",
+            ],
+        );
+    // A disk without a model: what knows kernel names can say it, and nothing else.
+    let mut nameless = of_host("db0", 3.0);
+    nameless["device"]["model"] = Value::Null;
+    fs::write(program.file("db0.json"), nameless.to_string()).expect("a file");
+    program.run(&persist).ends(5, &["no model"]);
+    program
+        .run(&[&persist[..], &["--format", "tmpfiles"]].concat())
+        .ends(0, &[]);
+}
+
+/// The queries of `contrib/duckdb`, by DuckDB itself.
+#[test]
+fn duckdb_reads_results_as_they_are() {
+    let Some(python) = support::python() else {
+        return;
+    };
+    let (program, _) = fleet(&[3.0, 3.1]);
+    let place = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib/duckdb");
+    let script = "import duckdb, json, sys\n\
+        rows = duckdb.sql(open(sys.argv[1]).read().rstrip().rstrip(';'))\n\
+        names = rows.columns\n\
+        print(json.dumps([dict(zip(names, row)) for row in rows.fetchall()]))";
+    let ask = |query: &str| -> Vec<Value> {
+        let mut command = std::process::Command::new(python.get_program());
+        let query = format!("{place}/{query}.sql");
+        command
+            .args(["-c", script, &query])
+            .current_dir(program.directory());
+        let ended = command.output().expect("python");
+        assert!(
+            ended.status.success(),
+            "{}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
+        serde_json::from_slice(&ended.stdout).expect("JSON")
+    };
+    let verdicts = ask("verdicts");
+    // Two hosts, two arms, three metrics.
+    assert_eq!(verdicts.len(), 12);
+    let first = &verdicts[0];
+    assert_eq!(
+        (&first["host"], &first["model"]),
+        (&json!("db0"), &json!("A disk"))
+    );
+    let kernels = ask("kernels");
+    assert!(
+        kernels
+            .iter()
+            .all(|row| row["kernel"] == "6.12" && row["hosts"] == 2),
+        "{kernels:?}"
+    );
+    let excluded = ask("excluded");
+    assert!(
+        excluded.iter().any(|row| row["state"] == "foreign_io"),
+        "{excluded:?}"
+    );
+}
+
+/// Nothing of the help is wider than the terminal, and no column of it is one word wide.
+#[test]
+fn help_fits_80_columns() {
+    let program = Program::new(BINARY);
+    for command in [
+        "run", "aa", "study", "tune", "merge", "evidence", "gate", "report", "persist", "demo",
+        "scratch",
+    ] {
+        let mut asked = program.command(&[command, "--help"]);
+        let help = asked
+            .env("COLUMNS", "80")
+            .output()
+            .expect("the program")
+            .stdout;
+        let help = String::from_utf8(help).expect("UTF-8");
+        for line in help.lines() {
+            // An example, or the usage, is one line.
+            let is_example = line.contains("iosched") || line.starts_with("    ");
+            let width = line.chars().count();
+            assert!(
+                width <= 80 || (is_example && width <= 101),
+                "{command}: {width}: {line}"
+            );
+            let text = line.trim_start();
+            let indent = line.len() - text.len();
+            assert!(indent < 50 || text.is_empty(), "{command}: {line}");
+        }
+    }
+}
+
+/// Bash completes what stands below a command, too.
+#[test]
+fn bash_completes_options_and_their_values() {
+    let program = Program::new(BINARY);
+    let script = program.run(&["completions", "bash"]).ends(0, &[]).stdout;
+    fs::write(program.file("completions"), script).expect("a file");
+    let complete = |words: &str, previous: &str, current: &str| {
+        let count = words.split(' ').count() - 1;
+        let ask = format!(
+            ". ./completions; COMP_WORDS=({words}); COMP_CWORD={count}; f=$(complete -p iosched-ab | sed 's/.*-F \\([^ ]*\\).*/\\1/'); \
+             $f iosched-ab '{current}' '{previous}'; echo \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["--norc", "-c", &ask])
+            .current_dir(program.directory());
+        let ended = bash.output().expect("bash");
+        String::from_utf8(ended.stdout).expect("UTF-8")
+    };
+    let modes = complete("iosched-ab gate --mode ''", "--mode", "");
+    assert!(modes.contains("noninferior"), "{modes:?}");
+    let options = complete("iosched-ab run --", "run", "--");
+    assert!(options.contains("--workload"), "{options:?}");
+}
