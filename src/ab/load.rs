@@ -67,7 +67,7 @@ pub fn wanted(conditions: &Conditions, is_ours: bool) -> Result<Box<dyn Workload
     ))
 }
 
-/// A name that is misspelled is told before anything is begun.
+/// Reports a misspelled program before the run starts.
 fn ensure_is_there(argv: &[OsString]) -> Result<()> {
     let Some(program) = argv.first() else {
         return Ok(());

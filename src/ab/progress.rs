@@ -356,7 +356,7 @@ fn bar(template: &str, length: u64) -> ProgressBar {
         |state: &ProgressState, out: &mut dyn std::fmt::Write| {
             let _ = match state.pos() {
                 0 => write!(out, "?"),
-                _ => write!(out, "{}", HumanDuration(state.eta())),
+                _ => write!(out, "{:#}", HumanDuration(state.eta())),
             };
         },
     );

@@ -92,16 +92,23 @@ pub fn bytes(file: &Path) -> Result<Stored> {
 
 /// A result whose bytes were read already.
 pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Input> {
-    if let Some(tune) = tune(bytes, name)? {
+    let schema = read::schema_of(bytes).unwrap_or_default();
+    if schema.starts_with("tune-")
+        && let Some(tune) = tune(bytes, name)?
+    {
         return Ok(Input::Tune(Box::new(tune)));
     }
-    if let Some(merged) = merged(bytes, name)? {
+    if schema.starts_with("merge-")
+        && let Some(merged) = merged(bytes, name)?
+    {
         return Ok(Input::Merged(Box::new(merged)));
     }
-    Ok(match study(bytes, name)? {
-        Some(study) => Input::Study(Box::new(study)),
-        None => Input::Run(Box::new(run(bytes, name)?)),
-    })
+    if schema.starts_with("study-")
+        && let Some(study) = study(bytes, name)?
+    {
+        return Ok(Input::Study(Box::new(study)));
+    }
+    Ok(Input::Run(Box::new(run(bytes, name)?)))
 }
 
 /// The result of a run, and the reason why another user could have written the file, if there is one.

@@ -38,6 +38,17 @@ struct Head {
     schema_version: Option<u64>,
 }
 
+/// The name of the schema that a file says it has: it tells runs, studies, searches and merged files apart.
+pub fn schema_of(bytes: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(rename = "$schema")]
+        schema: String,
+    }
+    let named: Named = serde_json::from_slice(bytes).ok()?;
+    Some(named.schema)
+}
+
 /// Draws the conclusions too, if the run was killed before it could.
 pub fn parse(bytes: &[u8]) -> Result<ResultFile, Unreadable> {
     let head: Head = serde_json::from_slice(bytes).map_err(Unreadable::Json)?;

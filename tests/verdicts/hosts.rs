@@ -60,7 +60,7 @@ fn the_mean_of_hosts_that_gain_nothing_is_seldom_better() {
                 let (merged, further) = fleet(&mut rng, &template, hosts, spread);
                 let row = &merged.groups[0].rows[0];
                 better += usize::from(row.verdict == Verdict::Better);
-                let holds = row.prediction.is_none_or(|it| it.contains(further));
+                let holds = row.prediction.is_some_and(|it| it.contains(further));
                 held += usize::from(holds);
             }
             let percent = |count: usize| 100.0 * count as f64 / all as f64;

@@ -21,7 +21,8 @@ pub struct Contribution {
     pub run: Run,
     pub(super) question: Question,
     pub(super) said: Vec<Said>,
-    /// Of all values of its rounds: the same twice are the same run, whatever else a file says.
+    /// SHA-256 over the values of all rounds. Files with the same one are copies of one run, even if they name other hosts or
+    /// times.
     pub(super) values: [u8; 32],
 }
 
@@ -94,7 +95,8 @@ fn values(result: &ResultFile) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// Arms under which a negative control has no value, as in rounds that failed: that is no difference of the machine.
+/// Arms whose negative control has no value in some blocks, because their rounds failed. That does not show that the machine
+/// changed.
 fn silent(result: &ResultFile) -> BTreeSet<String> {
     let alarming = result.alarming_controls();
     let silent = alarming.filter(|row| is_censored(&row.comparison.reasons));
@@ -120,7 +122,7 @@ fn why_nothing(result: &ResultFile) -> Option<String> {
 
 fn said(row: &ArmComparison, silent: &BTreeSet<String>) -> Said {
     let found = &row.comparison;
-    // Where only the verdict was withheld, the number speaks for itself.
+    // A run whose verdict is withheld still measured a number, and the mean over hosts uses it.
     let said = Comparison {
         withheld: None,
         ..found.clone()
@@ -210,13 +212,7 @@ pub fn other_question(first: &ResultFile, other: &ResultFile) -> Vec<String> {
         arms.sort();
         arms
     };
-    if arms(first) != arms(other) {
-        why.push(format!(
-            "arms: {} -> {}",
-            arms(first).join(" "),
-            arms(other).join(" ")
-        ));
-    }
+    why.extend(difference("arms", " ", &arms(first), &arms(other)));
     let metrics = |result: &ResultFile| -> Vec<String> {
         let metric = |it: &Metric| {
             let direction = match it.direction {
@@ -239,13 +235,12 @@ pub fn other_question(first: &ResultFile, other: &ResultFile) -> Vec<String> {
         metrics.sort();
         metrics
     };
-    if metrics(first) != metrics(other) {
-        why.push(format!(
-            "metrics: {} -> {}",
-            metrics(first).join(", "),
-            metrics(other).join(", ")
-        ));
-    }
+    why.extend(difference(
+        "metrics",
+        ", ",
+        &metrics(first),
+        &metrics(other),
+    ));
     let (one, two) = (first.design.alpha, other.design.alpha);
     if one.to_bits() != two.to_bits() {
         why.push(format!("level of the intervals: {one} -> {two}"));
@@ -254,4 +249,10 @@ pub fn other_question(first: &ResultFile, other: &ResultFile) -> Vec<String> {
         why.push("other goals (--prefer, --keep)".to_owned());
     }
     why
+}
+
+/// None: both lists are the same.
+fn difference(what: &str, separator: &str, first: &[String], other: &[String]) -> Option<String> {
+    let [one, two] = [first, other].map(|list| list.join(separator));
+    (first != other).then(|| format!("{what}: {one} -> {two}"))
 }

@@ -125,12 +125,13 @@ pub struct Row {
     /// The mean over hosts; absent with fewer than two.
     pub estimate: Option<f64>,
     pub standard_error: Option<f64>,
-    /// Of the mean, by Hartung, Knapp, Sidik and Jonkman.
+    /// Confidence interval of `estimate`, by the method of Hartung, Knapp, Sidik and Jonkman.
     pub interval: Option<ConfidenceInterval>,
     pub ratio: Option<f64>,
     pub ratio_interval: Option<ConfidenceInterval>,
     pub p: Option<f64>,
-    /// Where the true difference of a further host of this kind lies, at 95 %, for this row alone; absent with fewer than three.
+    /// 95 % prediction interval for the true difference on a further host. It holds for this row alone, and is absent with
+    /// fewer than three hosts.
     pub prediction: Option<ConfidenceInterval>,
     pub prediction_ratio: Option<ConfidenceInterval>,
     /// Standard deviation of the true differences between hosts, on the scale.
@@ -169,7 +170,7 @@ pub struct HostVote {
     /// Mean of the differences within blocks; of several runs weighted.
     pub estimate: Option<f64>,
     pub standard_error: Option<f64>,
-    /// Of each run by itself.
+    /// The verdict that each run reaches by itself.
     pub verdicts: Vec<Verdict>,
     /// Why runs have no number, and what else is to be known of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -9,7 +9,7 @@ use crate::statistics::random_effects::{self, Pooled, Vote};
 use crate::statistics::stopping::Method;
 use crate::statistics::verdict::{self, Verdict, bonferroni};
 
-/// Of the interval for a further host, which is no claim of the group.
+/// Level of the prediction interval. Rows do not share it, because no verdict uses it.
 const PREDICTION_ALPHA: f64 = 0.05;
 
 pub fn group(kind: Kind, of: Vec<Contribution>, question: &Question) -> Group {

@@ -30,10 +30,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Merged>, UnreadableMerge> {
     let Ok(head) = serde_json::from_slice::<Head>(bytes) else {
         return Ok(None);
     };
-    let is_merged = |schema: &String| {
-        let name = schema.rsplit('/').next().unwrap_or(schema);
-        name.starts_with("merge-")
-    };
+    let is_merged = |schema: &String| schema.starts_with("merge-");
     if !head.schema.as_ref().is_some_and(is_merged) {
         return Ok(None);
     }

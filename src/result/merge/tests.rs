@@ -77,7 +77,7 @@ fn a_host_has_one_vote_however_many_runs_it_made() {
     assert_ne!(row.verdict, Verdict::Better);
     let loud = row.votes.iter().find(|vote| vote.host == "loud").unwrap();
     assert_eq!((loud.runs, loud.blocks), (9, 72));
-    assert!(row.outliers.contains(&"loud".to_owned()), "{row:?}");
+    assert_eq!(row.outliers, ["loud"]);
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Row {
                 .and_then(|sd| power::detectable(question, sd, self.hosts))
                 .and_then(|effect| metric.scale.to_margin(effect)),
             verdict: self.verdict,
-            // Where the arm cannot be judged it may be worse, so a gate does not let it pass.
+            // The arm may be worse on the hosts that cannot judge it, so a gate must not pass it.
             withheld: (!self.unjudged.is_empty() && self.verdict == Verdict::Inconclusive)
                 .then_some(Verdict::Worse),
             beyond_margin: self.beyond_margin,
@@ -95,7 +95,7 @@ impl Row {
 }
 
 impl HostVote {
-    /// With Student's interval, at 95 % for this host alone.
+    /// Adds Student's interval, at 95 % for this host alone.
     pub fn comparison(&self, metric: &Metric) -> Comparison {
         let question = Question::plain(
             metric.scale,
