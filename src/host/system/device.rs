@@ -5,6 +5,7 @@
 mod backing;
 mod disks;
 pub(crate) mod hardware_depth;
+mod identity;
 pub mod info;
 pub(crate) mod io_stat;
 mod level;

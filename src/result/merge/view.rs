@@ -169,6 +169,7 @@ impl Merged {
                     minor: 0,
                     diskseq: None,
                 },
+                identity: None,
                 model: Some(kind.model.clone()),
                 firmware: Some(kind.firmware.clone()),
                 size_bytes: None,

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::escape::{self, component as word};
+use super::labels;
 use crate::analysis::table::Table;
 use crate::metric::Metric;
 use crate::statistics::scale::Direction;
@@ -16,17 +17,17 @@ pub fn render(results: &[&ResultFile]) -> String {
 fn one(result: &ResultFile) -> String {
     let mut text = String::new();
     let environment = &result.environment;
-    for (key, value) in [
-        ("device", Some(&result.device.name())),
-        ("model", result.device.models().as_ref()),
-        ("workload", Some(&result.workload.name)),
-        ("kernel", Some(&environment.kernel_release)),
-        ("fio", environment.fio_version.as_ref()),
-    ] {
-        if let Some(value) = value {
-            let _ = writeln!(text, "{key}: {}", escape::line(value));
-        }
+    for (key, value) in labels::series(result)
+        .into_iter()
+        .chain(labels::circumstances(result))
+    {
+        let _ = writeln!(text, "{key}: {}", escape::line(&value));
     }
+    // In one line: benchstat compares no rounds whose keys differ.
+    let schedulers = result.design.arms.iter();
+    let schedulers = schedulers.map(|arm| format!("{}={}", word(&arm.label), word(&arm.scheduler)));
+    let schedulers: Vec<String> = schedulers.collect();
+    let _ = writeln!(text, "schedulers: {}", schedulers.join(" "));
     let primary = &result.design.primary;
     for metric in primary {
         let better = match metric.direction {

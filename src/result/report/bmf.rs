@@ -1,10 +1,13 @@
 //! Bencher's metric format: the medians, and the ratios to the reference with their intervals. Pure.
+//!
+//! The format has names and values, and nothing beside them. So the name of a benchmark is that of its history: host, disk,
+//! workload, arm and scheduler; the kernel is not part of it, because its update would begin another history.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::escape;
+use super::{escape, labels};
 use crate::types::result::ResultFile;
 
 type Benchmarks = BTreeMap<String, BTreeMap<String, Value>>;
@@ -18,7 +21,17 @@ pub fn render(results: &[&ResultFile]) -> String {
 }
 
 fn add(benchmarks: &mut Benchmarks, result: &ResultFile) {
-    let name = |arm: &str| format!("{}/{arm}", result.workload.name);
+    let series = labels::series(result).into_iter().map(|(_, value)| value);
+    let series: Vec<String> = series.collect();
+    let name = |arm: &str| {
+        let scheduler = labels::scheduler(result, arm);
+        let series = series.join("/");
+        if arm.split([',', '=']).any(|part| part == scheduler) {
+            format!("{series}/{arm}")
+        } else {
+            format!("{series}/{arm}={scheduler}")
+        }
+    };
     for row in result.primary() {
         let slug = slug(&row.metric.name);
         let medians = [

@@ -1,13 +1,16 @@
-//! One row per round and one column per metric, for spreadsheets, R and pandas. RFC 4180. Pure.
+//! One row per round and one column per metric, for spreadsheets, R and pandas. RFC 4180; docs/report.md lists the columns.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::escape;
+use super::{escape, labels};
 use crate::metric::{REPORTED, full_name};
 use crate::types::result::{ResultFile, Round};
 
-const FIXED: [&str; 16] = [
-    "workload",
+/// Where the round is from, see `labels`; files of several results have rows of each.
+const FROM: [&str; 5] = ["host", "device", "model", "kernel", "workload"];
+
+const FIXED: [&str; 15] = [
     "index",
     "block",
     "attempt",
@@ -29,12 +32,7 @@ const FIXED: [&str; 16] = [
 pub fn render(results: &[&ResultFile]) -> String {
     let rounds = || {
         let results = results.iter();
-        results.flat_map(|result| {
-            result
-                .rounds
-                .iter()
-                .map(|round| (&*result.workload.name, round))
-        })
+        results.flat_map(|result| result.rounds.iter().map(move |round| (*result, round)))
     };
     let names = |of: fn(&Round) -> &BTreeMap<String, f64>| -> BTreeSet<&str> {
         let all = rounds().flat_map(|(_, round)| of(round).keys());
@@ -42,20 +40,22 @@ pub fn render(results: &[&ResultFile]) -> String {
     };
     let measured = names(|round| &round.metrics);
     let reported = names(|round| &round.reported);
-    let fixed_and_measured = FIXED.iter().chain(&measured).map(|name| escape::cell(name));
-    let header = fixed_and_measured.chain(reported.iter().map(|name| escape::cell(&column(name))));
-    let rows = rounds().map(|(workload, round)| {
+    let own = FROM.iter().chain(&FIXED);
+    let own_and_measured = own.chain(&measured).map(|name| escape::cell(name));
+    let header = own_and_measured.chain(reported.iter().map(|name| escape::cell(&column(name))));
+    let rows = rounds().map(|(result, round)| {
         let of_round = measured.iter().map(|name| round.metrics.get(*name));
         let values = of_round.chain(reported.iter().map(|name| round.reported.get(*name)));
         let values = values.map(|value| number(value.copied()));
-        fixed(workload, round).into_iter().chain(values).collect()
+        let own = from(result).into_iter().chain(fixed(round));
+        own.chain(values).collect()
     });
     written(std::iter::once(header.collect()).chain(rows))
 }
 
 /// A reported metric may be called like any other column.
 fn column(reported: &str) -> String {
-    if FIXED.contains(&reported) {
+    if FROM.iter().chain(&FIXED).any(|name| *name == reported) {
         format!("{REPORTED}{reported}")
     } else {
         full_name(reported)
@@ -76,11 +76,23 @@ fn written(rows: impl Iterator<Item = Vec<String>>) -> String {
     String::from_utf8(bytes).expect("made of strings")
 }
 
-fn fixed(workload: &str, round: &Round) -> [String; FIXED.len()] {
+/// An empty cell where it is not known.
+fn from(result: &ResultFile) -> [String; FROM.len()] {
+    let known: BTreeMap<&str, String> = labels::series(result)
+        .into_iter()
+        .chain(labels::circumstances(result))
+        .collect();
+    FROM.map(|name| {
+        known
+            .get(name)
+            .map_or(String::new(), |text| escape::cell(text))
+    })
+}
+
+fn fixed(round: &Round) -> [String; FIXED.len()] {
     // The same name as in the JSON.
     let exclusion = serde_json::to_value(round.exclusion).unwrap_or_default();
     [
-        escape::cell(workload),
         round.index.to_string(),
         round.block.to_string(),
         round.attempt.to_string(),
@@ -113,7 +125,7 @@ mod tests {
     fn no_two_columns_have_one_name() {
         let mut result = fixture::sample();
         for round in &mut result.rounds {
-            for name in ["position", "throughput", "tps"] {
+            for name in ["position", "host", "throughput", "tps"] {
                 round.reported.insert(name.to_owned(), 7.0);
             }
         }
@@ -123,7 +135,9 @@ mod tests {
             ("position", 1),
             ("throughput", 1),
             ("tps", 1),
+            ("host", 1),
             ("reported:position", 1),
+            ("reported:host", 1),
             ("reported:throughput", 1),
             ("reported:tps", 0),
         ] {

@@ -43,6 +43,7 @@ pub fn subject() -> Subject {
                 minor: 0,
                 diskseq: Some(9),
             },
+            identity: None,
             model: Some("A disk".into()),
             firmware: Some("1.0".into()),
             size_bytes: Some(1 << 40),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::cases::{self, Case, State};
 use super::escape::xml as escaped;
-use super::words;
+use super::{labels, words};
 use crate::gate::Judgement;
 use crate::types::result::ResultFile;
 
@@ -52,11 +52,28 @@ fn suite(result: &ResultFile, cases: &[Case]) -> String {
         let _ = write!(xml, " hostname=\"{}\"", escaped(hostname));
     }
     let _ = writeln!(xml, "{}>", time(cases::elapsed_s(result)));
+    properties(&mut xml, result);
     let class = escaped(&format!("iosched-ab.{}", result.workload.name));
     for case in cases {
         testcase(&mut xml, &class, case);
     }
     xml + "  </testsuite>\n"
+}
+
+/// Where the result is from, and the scheduler of each arm.
+fn properties(xml: &mut String, result: &ResultFile) {
+    let from = labels::series(result)
+        .into_iter()
+        .chain(labels::circumstances(result))
+        .map(|(name, value)| (name.to_owned(), value));
+    let arms = result.design.arms.iter();
+    let schedulers = arms.map(|arm| (format!("scheduler of {}", arm.label), arm.scheduler.clone()));
+    *xml += "    <properties>\n";
+    for (name, value) in from.chain(schedulers) {
+        let (name, value) = (escaped(&name), escaped(&value));
+        let _ = writeln!(xml, "      <property name=\"{name}\" value=\"{value}\"/>");
+    }
+    *xml += "    </properties>\n";
 }
 
 fn testcase(xml: &mut String, class: &str, case: &Case) {

@@ -3,35 +3,31 @@
 use std::fmt::Write;
 
 use super::escape::label as escaped;
+use super::labels;
 use crate::statistics::verdict::Verdict;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
 /// A primary comparison, with the labels of its result.
-type Labelled<'a> = (Vec<(&'a str, &'a str)>, &'a ArmComparison);
+type Labelled<'a> = (Vec<(&'a str, &'a str)>, &'a ResultFile, &'a ArmComparison);
 
 pub fn render(results: &[&ResultFile]) -> String {
     let mut text = String::new();
-    let devices: Vec<String> = results.iter().map(|result| result.device.name()).collect();
-    let common: Vec<Vec<(&str, &str)>> = results
+    let series: Vec<_> = results
         .iter()
-        .zip(&devices)
-        .map(|(result, device)| {
-            vec![
-                ("device", device.as_str()),
-                ("workload", result.workload.name.as_str()),
-            ]
-        })
+        .map(|result| labels::series(result))
         .collect();
+    let common: Vec<Vec<(&str, &str)>> = series.iter().map(|labels| borrowed(labels)).collect();
     let rows = results.iter().zip(&common).flat_map(|(result, common)| {
         let primary = result.primary();
-        primary.map(|row| (common.clone(), row))
+        primary.map(|row| (common.clone(), *result, row))
     });
     let rows: Vec<Labelled<'_>> = rows.collect();
     let ratios =
         |text: &mut String, name: &str, help: &str, of: fn(&ArmComparison) -> Option<f64>| {
-            let samples = rows.iter().filter_map(|(common, row)| {
+            let samples = rows.iter().filter_map(|(common, result, row)| {
                 let labels = [
                     ("arm", row.arm.as_str()),
+                    ("scheduler", labels::scheduler(result, &row.arm)),
                     ("metric", &row.metric.name),
                     ("reference", &row.reference),
                 ];
@@ -58,7 +54,7 @@ pub fn render(results: &[&ResultFile]) -> String {
         |row| row.comparison.ratio_interval.map(|i| i.upper),
     );
     medians(&mut text, &rows);
-    let verdicts = rows.iter().flat_map(|(common, row)| {
+    let verdicts = rows.iter().flat_map(|(common, result, row)| {
         let all = [
             ("better", Verdict::Better),
             ("worse", Verdict::Worse),
@@ -69,6 +65,7 @@ pub fn render(results: &[&ResultFile]) -> String {
         all.map(|(name, verdict)| {
             let labels = [
                 ("arm", row.arm.as_str()),
+                ("scheduler", labels::scheduler(result, &row.arm)),
                 ("metric", &row.metric.name),
                 ("verdict", name),
             ];
@@ -85,7 +82,29 @@ pub fn render(results: &[&ResultFile]) -> String {
         verdicts.collect(),
     );
     totals(&mut text, results, &common);
+    about(&mut text, results, &common);
     text + "# EOF\n"
+}
+
+fn borrowed<'a>(labels: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)> {
+    let each = labels.iter();
+    each.map(|(name, value)| (*name, value.as_str())).collect()
+}
+
+/// The kernel and the like are labels of one series: as labels of each, an update would end the history of all.
+fn about(text: &mut String, results: &[&ResultFile], common: &[Vec<(&str, &str)>]) {
+    let known: Vec<_> = results
+        .iter()
+        .map(|result| labels::circumstances(result))
+        .collect();
+    let samples = known.iter().zip(common);
+    let samples = samples.map(|(own, common)| (with(common, &borrowed(own)), 1.0));
+    family(
+        text,
+        "iosched_ab_about",
+        "1; its labels say on what the result was measured.",
+        samples.collect(),
+    );
 }
 
 type Of<'a> = &'a dyn Fn(&ResultFile) -> f64;
@@ -140,15 +159,19 @@ fn medians(text: &mut String, rows: &[Labelled<'_>]) {
         (&["1"], "iosched_ab_median_ratio", 1.0),
     ] {
         let mut samples: Vec<LabelledValue<'_>> = Vec::new();
-        for (common, row) in rows
+        for (common, result, row) in rows
             .iter()
-            .filter(|(_, row)| units.contains(&row.metric.unit.as_str()))
+            .filter(|(_, _, row)| units.contains(&row.metric.unit.as_str()))
         {
             for (arm, median) in [
                 (&row.reference, row.reference_median),
                 (&row.arm, row.arm_median),
             ] {
-                let own = [("arm", arm.as_str()), ("metric", row.metric.name.as_str())];
+                let own = [
+                    ("arm", arm.as_str()),
+                    ("scheduler", labels::scheduler(result, arm)),
+                    ("metric", row.metric.name.as_str()),
+                ];
                 let labels = with(common, &own);
                 let is_new = samples.iter().all(|sample| sample.0 != labels);
                 if let Some(value) = median.filter(|_| is_new) {

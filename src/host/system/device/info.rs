@@ -1,6 +1,6 @@
 //! A result's description of its disks.
 
-use super::{Device, Disks};
+use super::{Device, Disks, identity};
 use iosched_result::types::result::{DeviceInfo, GroupInfo};
 use iosched_result::types::scratch::truth::Truth;
 
@@ -8,6 +8,7 @@ use iosched_result::types::scratch::truth::Truth;
 pub fn of(device: &Device, scratch: Option<Truth>) -> DeviceInfo {
     DeviceInfo {
         device: device.into(),
+        identity: identity::of(&device.sysfs("")),
         model: device.model(),
         firmware: device.firmware(),
         size_bytes: device.size_bytes().ok(),

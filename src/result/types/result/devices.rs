@@ -12,6 +12,10 @@ use crate::types::scratch::truth::Truth;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceInfo {
     pub device: DiskId,
+    /// The disk's own name, by its hardware or by what it stands on: the kernel may call it otherwise tomorrow. Absent where
+    /// nothing that lasts tells it from another one, and in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
     pub model: Option<String>,
     pub firmware: Option<String>,
     pub size_bytes: Option<u64>,
@@ -42,6 +46,22 @@ impl DeviceInfo {
         match &self.group {
             Some(group) => group.named.join(","),
             None => self.device.name.clone(),
+        }
+    }
+
+    /// The name under which it is found again: its identity, or the name for reports where a disk has none. A scratch device
+    /// is what was simulated.
+    pub fn lasting_name(&self) -> String {
+        if let Some(truth) = &self.scratch {
+            return format!("scratch:{}", truth.spec());
+        }
+        let identities = self.disks().iter().map(|disk| disk.identity.as_deref());
+        match identities.collect::<Option<Vec<&str>>>() {
+            Some(mut identities) => {
+                identities.sort_unstable();
+                identities.join(",")
+            }
+            None => self.name(),
         }
     }
 
