@@ -96,9 +96,6 @@ fn hosts_are_merged_in_every_format_and_the_gate_takes_them() {
     program
         .run(&["gate", "fleet.json", "--baseline", "fleet.json"])
         .ends(2, &["no baselines"]);
-    program
-        .run(&["persist", "fleet.json"])
-        .ends(2, &["the results of many hosts"]);
 }
 
 /// On one host the arm has no value in any round: that the others like it must not pass.
@@ -312,4 +309,230 @@ fn bash_completes_options_and_their_values() {
     assert!(modes.contains("noninferior"), "{modes:?}");
     let options = complete("iosched-ab run --", "run", "--");
     assert!(options.contains("--workload"), "{options:?}");
+}
+
+/// Hosts with disks of this model, written to files of their own.
+fn hosts_of(program: &Program, model: &str, factors: &[f64]) -> Vec<String> {
+    let hosts = factors.iter().enumerate().map(|(index, factor)| {
+        let host = format!("{}{index}", model.to_lowercase().replace(' ', "-"));
+        let mut result = of_host(&host, *factor);
+        result["device"]["model"] = json!(model);
+        let name = format!("{host}.json");
+        fs::write(program.file(&name), result.to_string()).expect("a file");
+        name
+    });
+    hosts.collect()
+}
+
+fn rules(text: &str) -> Vec<&str> {
+    let is_rule = |line: &&str| line.contains("ATTR{queue/scheduler}=\"");
+    text.lines().filter(is_rule).collect()
+}
+
+#[test]
+fn each_model_that_all_hosts_speak_for_gets_a_rule() {
+    let program = Program::new(BINARY);
+    let all = [
+        hosts_of(&program, "ONE 1", &[3.0, 3.1, 2.9, 3.05]),
+        hosts_of(&program, "TWO 2", &[4.0, 4.1, 3.9]),
+        // A further host may be worse off.
+        hosts_of(&program, "RED 3", &[3.3, 6.0, 2.2]),
+        hosts_of(&program, "ALONE 4", &[5.0]),
+    ]
+    .concat();
+    merge(&program, &all, &["--format", "json", "-o", "fleet.json"]).ends(0, &[]);
+    let ended = program.run(&["persist", "fleet.json"]).ends(
+        0,
+        &[
+            "left out: disks of the model RED 3",
+            "left out: disks of the model ALONE 4",
+            "one host says nothing",
+        ],
+    );
+    let text = &ended.stdout;
+    let found = rules(text);
+    assert_eq!(found.len(), 2, "{text}");
+    for (rule, model) in found.iter().zip(["ONE 1", "TWO 2"]) {
+        assert!(
+            rule.contains(&format!("ATTRS{{model}}==\"{model}\"")),
+            "{rule}"
+        );
+        assert!(rule.contains("=\"bfq\""), "{rule}");
+    }
+    assert!(
+        text.contains("# Left out: disks of the model RED 3: "),
+        "{text}"
+    );
+    assert!(
+        text.contains("4 hosts, 4 runs") && text.contains("a further host:"),
+        "{text}"
+    );
+    // What is proven of no host is no rule, in any format.
+    for (format, code) in [
+        ("hwdb", 0),
+        ("tuned", 0),
+        ("nixos", 0),
+        ("ansible", 0),
+        ("machineconfig", 0),
+        ("tmpfiles", 5),
+        ("gke", 5),
+    ] {
+        program
+            .run(&["persist", "fleet.json", "--format", format])
+            .ends(code, &[]);
+    }
+    program
+        .run(&[
+            "persist",
+            "fleet.json",
+            "--serial",
+            "S123",
+            "--unchecked-serial",
+        ])
+        .ends(2, &["goes by models of disks"]);
+    program
+        .run(&["persist", "fleet.json", "--arm", "kyber"])
+        .ends(5, &["for none of them", "no arm kyber"]);
+}
+
+#[test]
+fn several_results_give_a_rule_for_each_model() {
+    let program = Program::new(BINARY);
+    let files = [
+        hosts_of(&program, "ONE 1", &[3.0, 3.1]),
+        hosts_of(&program, "TWO 2", &[4.0]),
+        // Worse there, so it speaks against the whole model.
+        hosts_of(&program, "RED 3", &[3.0, 1.0]),
+    ]
+    .concat();
+    let words: Vec<&str> = ["persist"]
+        .into_iter()
+        .chain(files.iter().map(String::as_str))
+        .collect();
+    let ended = program
+        .run(&words)
+        .ends(0, &["left out: disks of the model RED 3: red-31.json:"]);
+    assert_eq!(rules(&ended.stdout).len(), 2, "{}", ended.stdout);
+    assert_eq!(ended.stdout.matches("iosched evidence 1").count(), 3);
+    fs::write(program.file("all.rules"), &ended.stdout).expect("a file");
+    let check: Vec<&str> = ["evidence", "--check", "all.rules"]
+        .into_iter()
+        .chain(files.iter().map(String::as_str))
+        .collect();
+    program.run(&check).ends(0, &[]);
+    program
+        .run(&[&words[..], &["--serial", "S123", "--unchecked-serial"]].concat())
+        .ends(2, &["--serial is about one result, and 5 files are named"]);
+}
+
+#[test]
+fn a_disk_without_a_model_is_known_by_what_there_is() {
+    let program = Program::new(BINARY);
+    let mut result = of_host("vm1", 3.0);
+    result["device"]["model"] = Value::Null;
+    let write = |result: &Value| {
+        fs::write(program.file("vm1.json"), result.to_string()).expect("a file");
+    };
+    write(&result);
+    program
+        .run(&["persist", "vm1.json"])
+        .ends(5, &["no model", "--alike"]);
+    program
+        .run(&["persist", "vm1.json", "--alike"])
+        .ends(5, &["does not say the driver"]);
+    result["device"]["driver"] = json!("sd");
+    write(&result);
+    program
+        .run(&["persist", "vm1.json", "--alike"])
+        .ends(5, &["disks of many kinds"]);
+    result["device"]["driver"] = json!("virtio_blk");
+    write(&result);
+    let ended = program.run(&["persist", "vm1.json", "--alike"]).ends(
+        0,
+        &[
+            "the rule is for all disks of the driver virtio_blk",
+            "of which one was measured",
+        ],
+    );
+    let expected =
+        "DRIVERS==\"virtio_blk\", ATTR{queue/rotational}==\"0\", ATTR{size}==\"2147483648\",";
+    assert!(ended.stdout.contains(expected), "{}", ended.stdout);
+    result["device"]["model"] = json!("A disk");
+    write(&result);
+    program
+        .run(&["persist", "vm1.json", "--alike"])
+        .ends(5, &["has a model"]);
+}
+
+#[test]
+fn several_runs_are_gated_together_and_reported_in_one_file() {
+    let (program, hosts) = fleet(&[3.0, 3.1]);
+    let files: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    let run = |words: &[&str], more: &[&str]| program.run(&[words, &files[..], more].concat());
+    let arm = ["--metric", "throughput", "--arm", "bfq"];
+    let text = run(&["gate"], &arm).ends(0, &[]).stdout;
+    assert!(
+        text.contains("db0.json\n") && text.contains("db1.json\n"),
+        "{text}"
+    );
+    assert!(text.contains("The 2 files share the level"), "{text}");
+    // The level of each is half of it, so its interval is wider.
+    let interval = |words: &[&str]| -> f64 {
+        let more = [&arm[..], &["--format", "json"]].concat();
+        let said = program.run(&[&["gate"], words, &more].concat()).stdout;
+        let said: Value = serde_json::from_str(&said).expect("JSON");
+        let first = if said.is_array() { &said[0] } else { &said };
+        let check = &first["checks"][0]["ratio_interval"];
+        check["upper"].as_f64().expect("a bound") - check["lower"].as_f64().expect("a bound")
+    };
+    assert!(interval(&files) >= interval(&files[..1]));
+    let junit = run(&["gate"], &[&arm[..], &["--format", "junit"]].concat()).ends(0, &[]);
+    assert_eq!(junit.stdout.matches("<testsuite ").count(), 2);
+    run(&["gate"], &["--format", "html"]).ends(2, &["a page is of one result"]);
+    // One of them has an arm that is worse.
+    fs::write(program.file("bad.json"), of_host("bad", 0.5).to_string()).expect("a file");
+    let words = [&["gate"], &files[..], &["bad.json"], &arm[..]].concat();
+    program.run(&words).ends(3, &["failed the gate: bad.json"]);
+
+    for format in ["csv", "junit", "ktap", "benchfmt", "bmf", "openmetrics"] {
+        let text = run(&["report"], &["--format", format]).ends(0, &[]).stdout;
+        let names_hosts = format == "ktap" || (text.contains("db0") && text.contains("db1"));
+        assert!(names_hosts, "{format}: {text}");
+    }
+    let csv = run(&["report"], &["--format", "csv"]).stdout;
+    assert_eq!(
+        csv.lines().filter(|line| line.starts_with("host,")).count(),
+        1
+    );
+    let text = run(&["report"], &[]).ends(0, &[]).stdout;
+    assert!(
+        text.starts_with("db0.json\n") && text.contains("\ndb1.json\n"),
+        "{text}"
+    );
+    for format in ["html", "json", "perfetto"] {
+        run(&["report"], &["--format", format]).ends(2, &["is of one result", "iosched-ab merge"]);
+    }
+}
+
+/// What keeps a gate on many hosts from an answer is named: more hosts would not help.
+#[test]
+fn a_gate_on_many_hosts_names_what_keeps_it() {
+    let (program, mut hosts) = fleet(&[3.0, 3.1, 2.9, 3.05]);
+    let mut failing = of_host("db9", 3.2);
+    for round in failing["rounds"].as_array_mut().expect("rounds") {
+        if round["arm"] == "bfq" {
+            round["metrics"] = json!({});
+            round["censored"] = json!("failed");
+        }
+    }
+    fs::write(program.file("db9.json"), failing.to_string()).expect("a file");
+    hosts.push("db9.json".to_owned());
+    merge(&program, &hosts, &["--format", "json", "-o", "fleet.json"]).ends(0, &[]);
+    program.run(&GATE).ends(
+        4,
+        &["more hosts would not decide it", "cannot be judged on db9"],
+    );
+    program
+        .run(&["persist", "fleet.json", "--arm", "bfq"])
+        .ends(5, &["bfq cannot be judged"]);
 }

@@ -200,7 +200,8 @@ fn systemd_hwdb_finds_the_scheduler_of_the_model() {
         let queried = hwdb(&["query", key]).expect("it ran before");
         String::from_utf8_lossy(&queried.stdout).into_owned()
     };
-    let expected = "IOSCHED_SCHEDULER=bfq\nIOSCHED_SETTING_0=0\nIOSCHED_SETTING_1=256\n";
+    let expected =
+        "IOSCHED_SCHEDULER=bfq\nIOSCHED_SET_IOSCHED_LOW_LATENCY=0\nIOSCHED_SET_READ_AHEAD_KB=256\n";
     assert_eq!(found("iosched:model:A disk:"), expected);
     assert_eq!(found("iosched:model:Another disk:"), "");
 }
@@ -269,6 +270,29 @@ fn tuned_reads_the_profile() {
     let mut result = sample();
     result["design"]["arms"][1]["settings"] = serde_json::json!([["read_ahead_kb", "256"]]);
     let text = persist(&result, &["--format", "tuned"]).ends(0, &[]).stdout;
+    tuned_reads(&text, "disk ^ID_MODEL=A.disk$ bfq 256\n");
+
+    // Of several models, each has a section.
+    let program = Program::new(BINARY);
+    for (name, model) in [("one.json", "A disk"), ("two.json", "Another")] {
+        result["device"]["model"] = model.into();
+        fs::write(program.file(name), result.to_string()).expect("a file");
+    }
+    let words = [
+        "persist",
+        "one.json",
+        "two.json",
+        "--arm",
+        "bfq",
+        "--accept",
+        "throughput",
+    ];
+    let ended = program.run(&[&words[..], &["--format", "tuned"]].concat());
+    let expected = "disk_1 ^ID_MODEL=A.disk$ bfq 256\ndisk_2 ^ID_MODEL=Another$ bfq 256\n";
+    tuned_reads(&ended.ends(0, &[]).stdout, expected);
+}
+
+fn tuned_reads(text: &str, expected: &str) {
     let root = tempfile::tempdir().expect("a directory");
     let profile = root.path().join("iosched");
     fs::create_dir(&profile).expect("a directory");
@@ -282,8 +306,11 @@ fn tuned_reads_the_profile() {
         from tuned.profiles.variables import Variables\n\
         from tuned.utils.global_config import GlobalConfig\n\
         loader = Loader(Locator([sys.argv[1]]), Factory(), Merger(), GlobalConfig(sys.argv[1] + '/tuned-main.conf'), Variables())\n\
-        disk = loader.load(['iosched']).units['disk']\n\
-        print(disk.devices_udev_regex, dict(disk.options)['elevator'], dict(disk.options)['readahead'])\n";
+        units = loader.load(['iosched']).units\n\
+        for name, unit in sorted(units.items()):\n\
+        \x20   if unit.type != 'disk': continue\n\
+        \x20   options = dict(unit.options)\n\
+        \x20   print(name, unit.devices_udev_regex, options['elevator'], options.get('readahead'))\n";
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/tuned");
     if !tools.exists() {
         println!("skipped: TuneD's parser is not there: run contrib/setup.sh test");
@@ -303,10 +330,41 @@ fn tuned_reads_the_profile() {
         "{}",
         String::from_utf8_lossy(&read.stderr)
     );
-    assert_eq!(
-        String::from_utf8_lossy(&read.stdout),
-        "^ID_MODEL=A.disk$ bfq 256\n"
-    );
+    assert_eq!(String::from_utf8_lossy(&read.stdout), expected);
+}
+
+/// The file in a MachineConfig is the udev rule itself.
+#[test]
+fn a_machineconfig_has_the_rule() {
+    let text = printed(&["--format", "machineconfig"]);
+    let program = "import base64, sys, yaml\n\
+        it = yaml.safe_load(sys.stdin)\n\
+        assert it['apiVersion'] == 'machineconfiguration.openshift.io/v1' and it['kind'] == 'MachineConfig', it\n\
+        assert it['metadata']['labels'] == {'machineconfiguration.openshift.io/role': 'worker'}, it\n\
+        config = it['spec']['config']\n\
+        assert config['ignition'] == {'version': '3.2.0'}, config\n\
+        [file] = config['storage']['files']\n\
+        assert file['mode'] == 0o644 and file['overwrite'] is True, file\n\
+        kind, text = file['contents']['source'].split(',')\n\
+        assert kind == 'data:text/plain;charset=utf-8;base64', kind\n\
+        text = base64.b64decode(text, validate=True).decode()\n\
+        assert text.startswith('# ' + file['path'] + chr(10)), text\n\
+        print(text, end='')\n";
+    let Some(mut python) = support::python() else {
+        println!("skipped: PyYAML is not there: run contrib/setup.sh test");
+        return;
+    };
+    let mut child = python
+        .args(["-c", program])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("python");
+    std::io::Write::write_all(&mut child.stdin.take().expect("its input"), text.as_bytes())
+        .expect("written");
+    let read = child.wait_with_output().expect("python ends");
+    assert!(read.status.success());
+    assert_eq!(String::from_utf8_lossy(&read.stdout), printed(&[]));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod budget;
 mod cache;
 mod carry_out;
+mod clash;
 mod cli;
 mod comparison;
 mod consent;
@@ -76,7 +77,7 @@ fn work() -> ExitCode {
         Command::Gate(arguments) => reading(|| gate::run(&arguments)),
         Command::Evidence(arguments) => reading(|| evidence::run(&arguments)),
         Command::Merge(arguments) => reading(|| merge::run(&arguments)),
-        Command::Persist(arguments) => reading(|| persist::run(&arguments)),
+        Command::Persist(arguments) => reading(|| persist::run(&arguments, clash::notes)),
         Command::ReadLoop(arguments) => read_loop::run(&arguments),
         Command::Metrics => metrics::run(),
         Command::Workloads => workloads::list(),

@@ -10,7 +10,7 @@ use iosched_result::merge::Merged;
 use iosched_result::report::formats::Made;
 use iosched_result::report::gate as findings;
 use iosched_result::report::gate::formats::{FORMATS, Format, Judged};
-use iosched_result::report::gate::merge as of_groups;
+use iosched_result::report::gate::several::{self, Together};
 use iosched_result::report::gate::study as of_cells;
 use iosched_result::study::gate as study_gate;
 use iosched_result::study::result::StudyResult;
@@ -44,6 +44,7 @@ inconclusive comparison that the rules let pass is skipped.
 Examples:
   iosched-ab gate result.json
   iosched-ab gate result.json --mode noninferior
+  iosched-ab gate read.json write.json sync.json --format junit -o junit.xml
   iosched-ab gate result.json --baseline nightly-*.json
   iosched-ab gate result.json --mode beyond-margin --baseline nightly-2026-0[34]-*.json
   iosched-ab gate result.json --metric throughput --arm bfq
@@ -52,9 +53,10 @@ Examples:
 
 #[derive(Args)]
 pub struct Gate {
-    /// Result file to judge, `-` for standard input
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// Result files to judge, `-` for standard input: of several runs all must pass, and they share the level. One study or one
+    /// merged file is judged alone
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
     /// Result files of earlier runs with the same device, workload and reference
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub baseline: Vec<PathBuf>,
@@ -81,14 +83,17 @@ pub struct Gate {
 }
 
 pub fn run(arguments: &Gate) -> Result<()> {
-    let inputs = || arguments.baseline.iter().chain([&arguments.file]);
+    let inputs = || arguments.baseline.iter().chain(&arguments.files);
     if inputs().filter(|path| *path == Path::new(STDIO)).count() > 1 {
         return Err(Failure::usage(
             "standard input is one result, and `-` is given more than once",
             "name files for the others",
         ));
     }
-    match input::open(&arguments.file)?.judged()? {
+    let [file] = &arguments.files[..] else {
+        return of_runs(arguments);
+    };
+    match input::open(file)?.judged()? {
         Verdicts::Run(stored) => of_run(&stored, arguments),
         Verdicts::Study(study) => of_study(&study, arguments),
         Verdicts::Merged(merged) => of_merged(&merged, arguments),
@@ -96,26 +101,75 @@ pub fn run(arguments: &Gate) -> Result<()> {
 }
 
 fn of_run(stored: &ResultFile, arguments: &Gate) -> Result<()> {
-    let result = gate::redrawn(stored, 1);
-    for contradiction in findings::contradictions(stored, &result) {
-        note(&contradiction);
-    }
-    let selection = Selection::new(&result, &arguments.metrics, &arguments.arms)
-        .map_err(|unknown| unknown_name(&unknown))?;
-    let baselines = arguments
-        .baseline
-        .iter()
-        .map(|path| {
-            let baseline = input::read_run(path)?;
-            Ok((path.display().to_string(), gate::redrawn(&baseline, 1)))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let judgement = gate::judge(&result, &baselines, rules(arguments), selection);
+    let baselines = baselines(arguments)?;
+    let (result, judgement) = judged(stored, &baselines, 1, arguments)?;
     let made = (arguments.format.it)(Judged::Run(&result, &judgement), arguments.to.width())?;
     let outcome = outcome(
         &judgement.decision,
         findings::headline(&judgement),
         findings::remedy(&judgement),
+    );
+    deliver(&made, arguments, outcome)
+}
+
+fn baselines(arguments: &Gate) -> Result<Vec<(String, ResultFile)>> {
+    let each = arguments.baseline.iter().map(|path| {
+        let baseline = input::read_run(path)?;
+        Ok((path.display().to_string(), gate::redrawn(&baseline, 1)))
+    });
+    each.collect()
+}
+
+/// `files`: how many share the level.
+fn judged(
+    stored: &ResultFile,
+    baselines: &[(String, ResultFile)],
+    files: usize,
+    arguments: &Gate,
+) -> Result<(ResultFile, Judgement)> {
+    for contradiction in findings::contradictions(stored, &gate::redrawn(stored, 1)) {
+        note(&contradiction);
+    }
+    let result = gate::redrawn(stored, files);
+    let selection = Selection::new(&result, &arguments.metrics, &arguments.arms)
+        .map_err(|unknown| unknown_name(&unknown))?;
+    let judgement = gate::judge(&result, baselines, rules(arguments), selection);
+    Ok((result, judgement))
+}
+
+/// One that fails fails them all, so they share the level; where each must be shown to be no worse, each keeps its own.
+fn share_the_level(arguments: &Gate) -> bool {
+    matches!(arguments.mode.it, Mode::Worse | Mode::BeyondMargin)
+}
+
+fn of_runs(arguments: &Gate) -> Result<()> {
+    let baselines = baselines(arguments)?;
+    let sharing = share_the_level(arguments);
+    let count = if sharing { arguments.files.len() } else { 1 };
+    let each = arguments.files.iter().map(|path| {
+        let Verdicts::Run(stored) = input::open(path)?.judged()? else {
+            return Err(Failure::usage(
+                format!(
+                    "{} is of a study, or has the results of many hosts, and is judged alone",
+                    path.display()
+                ),
+                "gate on it by itself; several files are results of runs",
+            ));
+        };
+        judged(&stored, &baselines, count, arguments)
+    });
+    let each: Vec<(ResultFile, Judgement)> = each.collect::<Result<_>>()?;
+    let names = arguments
+        .files
+        .iter()
+        .map(|path| path.display().to_string());
+    let names: Vec<String> = names.collect();
+    let together = Together::of_files(&names, &each, sharing);
+    let made = (arguments.format.it)(Judged::Several(&together), arguments.to.width())?;
+    let outcome = outcome(
+        &together.decision(),
+        together.headline(),
+        "run more rounds, or use a larger margin",
     );
     deliver(&made, arguments, outcome)
 }
@@ -158,6 +212,9 @@ fn of_merged(merged: &Merged, arguments: &Gate) -> Result<()> {
             "leave out --baseline",
         ));
     }
+    let sharing = share_the_level(arguments);
+    let shared = sharing.then(|| merged.clone().with_shared_level());
+    let merged = shared.as_ref().unwrap_or(merged);
     let views = merged.groups.iter().map(|group| merged.as_result(group));
     let judged = views.map(|view| {
         let selection = Selection::new(&view, &arguments.metrics, &arguments.arms)
@@ -166,19 +223,19 @@ fn of_merged(merged: &Merged, arguments: &Gate) -> Result<()> {
         Ok((view, judgement))
     });
     let judged: Vec<(ResultFile, Judgement)> = judged.collect::<Result<_>>()?;
-    let made = (arguments.format.it)(Judged::Merged(merged, &judged), arguments.to.width())?;
-    let decision = of_groups::overall(&judged);
+    let together = Together::of_groups(merged, &judged, sharing);
+    let made = (arguments.format.it)(Judged::Merged(merged, &together), arguments.to.width())?;
     let outcome = outcome(
-        &decision,
-        of_groups::headline(merged, &judged),
-        "measure on more hosts, or use a larger margin",
+        &together.decision(),
+        together.headline(),
+        &several::remedy(merged),
     );
     deliver(&made, arguments, outcome)
 }
 
 /// A file that cannot be written is the error. Who stops reading standard output early gets the exit code all the same.
 fn deliver(made: &Made, arguments: &Gate, outcome: Result<()>) -> Result<()> {
-    let inputs: Vec<&PathBuf> = arguments.baseline.iter().chain([&arguments.file]).collect();
+    let inputs: Vec<&PathBuf> = arguments.baseline.iter().chain(&arguments.files).collect();
     let delivered = arguments.to.deliver(made, &inputs);
     if arguments.to.is_file() {
         delivered?;

@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         Command::Gate(arguments) => reading(|| gate::run(&arguments)),
         Command::Evidence(arguments) => reading(|| evidence::run(&arguments)),
         Command::Merge(arguments) => reading(|| merge::run(&arguments)),
-        Command::Persist(arguments) => reading(|| persist::run(&arguments)),
+        Command::Persist(arguments) => reading(|| persist::run(&arguments, |_, _| Vec::new())),
         Command::Metrics => metrics::run(),
         Command::Completions { shell } => completions(shell, Cli::command()),
         Command::Manual { command } => manual(command.as_deref(), Cli::command()),

@@ -19,14 +19,15 @@ pub const HELP: &str = "\
 Examples:
   iosched-ab report result.json --all
   iosched-ab report result.json --format html -o report.html
-  iosched-ab report result.json --format csv -o rounds.csv
+  iosched-ab report night-*.json --format csv -o rounds.csv
   iosched-ab report result.json --format markdown >> \"$GITHUB_STEP_SUMMARY\"";
 
 #[derive(Args)]
 pub struct ReportArguments {
-    /// Result file that `run`, `aa`, `study`, `tune` or `demo` wrote, `-` for standard input
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// Result files that `run`, `aa`, `study`, `tune` or `demo` wrote, `-` for standard input. Several are one after the other, in
+    /// the formats text, csv, junit, ktap, benchfmt, bmf, github-benchmark and openmetrics
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
     /// Format of the report
     #[arg(long, default_value = "text", value_parser = choice::of(FORMATS))]
     pub format: &'static Format,
@@ -44,16 +45,50 @@ pub struct ReportArguments {
 }
 
 pub fn run(arguments: &ReportArguments) -> Result<()> {
-    let input = input::open(&arguments.file)?;
-    let source = match &input {
+    let opened = arguments.files.iter().map(|file| {
+        let input = input::open(file)?;
+        say_contradictions(&input);
+        Ok((file.display().to_string(), input))
+    });
+    let opened: Vec<(String, Input)> = opened.collect::<Result<_>>()?;
+    let sources: Vec<(String, Source<'_>)> = opened
+        .iter()
+        .map(|(name, input)| (name.clone(), source(input)))
+        .collect();
+    let names: Vec<&str> = opened.iter().map(|(name, _)| name.as_str()).collect();
+    let asked = Asked {
+        look: Look {
+            all: arguments.all,
+            pictures: (!arguments.no_plot).then(pictures),
+            width: arguments.to.width(),
+        },
+        arm: arguments.arm.as_deref(),
+        file: &names.join(", "),
+    };
+    let made = match &sources[..] {
+        [(_, source)] => formats::make(arguments.format, *source, asked)?,
+        sources => formats::make_all(arguments.format, sources, asked)?,
+    };
+    let inputs: Vec<&PathBuf> = arguments.files.iter().collect();
+    arguments.to.deliver(&made, &inputs)
+}
+
+fn source(input: &Input) -> Source<'_> {
+    match input {
+        Input::Run(result) => Source::Run(result),
+        Input::Study(study) => Source::Study(study),
+        Input::Merged(merged) => Source::Merged(merged),
+        Input::Tune(tune) => Source::Tune(tune),
+    }
+}
+
+fn say_contradictions(input: &Input) {
+    match input {
         Input::Run(result) => {
             for contradiction in contradictions(result, &redrawn(result, 1)) {
                 note(&contradiction);
             }
-            Source::Run(result)
         }
-        Input::Study(study) => Source::Study(study),
-        Input::Merged(merged) => Source::Merged(merged),
         Input::Tune(tune) => {
             let ended = tune
                 .referee
@@ -62,18 +97,7 @@ pub fn run(arguments: &ReportArguments) -> Result<()> {
             for contradiction in ended.flat_map(|it| contradictions(it, &redrawn(it, 1))) {
                 note(&contradiction);
             }
-            Source::Tune(tune)
         }
-    };
-    let asked = Asked {
-        look: Look {
-            all: arguments.all,
-            pictures: (!arguments.no_plot).then(pictures),
-            width: arguments.to.width(),
-        },
-        arm: arguments.arm.as_deref(),
-        file: &arguments.file.display().to_string(),
-    };
-    let made = formats::make(arguments.format, source, asked)?;
-    arguments.to.deliver(&made, &[&arguments.file])
+        Input::Study(_) | Input::Merged(_) => {}
+    }
 }

@@ -63,6 +63,8 @@ pub struct DiskFacts {
     /// `8:0`
     pub number: String,
     pub model: Option<String>,
+    pub driver: Option<String>,
+    pub size_bytes: Option<u64>,
     pub firmware: Option<String>,
     /// udev's `ID_SERIAL`.
     pub serial: Option<String>,
@@ -221,6 +223,8 @@ fn disk(device: &Device) -> DiskFacts {
         name: device.name.clone(),
         number: format!("{}:{}", device.major, device.minor),
         model: device.model(),
+        driver: device.driver(),
+        size_bytes: device.size_bytes().ok(),
         firmware: device.firmware(),
         serial: rivals::properties(Path::new("/"), device)
             .and_then(|mut properties| properties.remove("ID_SERIAL")),

@@ -2,6 +2,7 @@
 //! which uses the functions that measure and switch, so that the two cannot disagree.
 
 mod agents; // what else sets schedulers
+pub mod clash; // what would set them beside a new rule
 pub mod facts; // facts of this machine
 mod persistent; // settings that iosched-ab persist wrote
 mod requests; // I/O classes that nothing applies, and throttles

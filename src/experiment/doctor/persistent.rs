@@ -33,12 +33,11 @@ pub enum Place {
 /// One line for each setting and disk; nothing where nothing is persistent.
 pub fn items(facts: &Facts) -> Vec<Item> {
     let items = facts.kept.iter().flat_map(|kept| {
-        let disks = facts
-            .disks
-            .iter()
-            .filter(|disk| is_for(&kept.evidence, disk));
+        let disks = facts.disks.iter();
+        let disks = disks.filter(|disk| is_for(&kept.evidence, disk));
+        let disks = disks.filter(|disk| !has_better(facts, kept, disk));
         let found: Vec<Item> = disks.map(|disk| of_disk(facts, kept, disk)).collect();
-        if found.is_empty() {
+        if found.is_empty() && !facts.disks.iter().any(|disk| is_for(&kept.evidence, disk)) {
             vec![without_disk(kept)]
         } else {
             found
@@ -48,18 +47,34 @@ pub fn items(facts: &Facts) -> Vec<Item> {
 }
 
 fn is_for(evidence: &Evidence, disk: &DiskFacts) -> bool {
-    match &evidence.serial {
-        Some(_) => Evidence::is_same(&evidence.serial, &disk.serial),
-        None => evidence.model.is_some() && Evidence::is_same(&evidence.model, &disk.model),
+    if evidence.serial.is_some() {
+        return Evidence::is_same(&evidence.serial, &disk.serial);
     }
+    if evidence.driver.is_some() {
+        return Evidence::is_same(&evidence.driver, &disk.driver)
+            && evidence.size_bytes == disk.size_bytes;
+    }
+    evidence.model.is_some() && Evidence::is_same(&evidence.model, &disk.model)
+}
+
+/// A file may have evidence from several kernels or firmwares for one rule: then that counts which fits this disk best.
+fn has_better(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> bool {
+    let doubts = |of: &Lasting| outdated(facts, &of.evidence, disk).len();
+    let same = facts
+        .kept
+        .iter()
+        .filter(|other| other.file == kept.file && is_for(&other.evidence, disk));
+    let best = same.min_by_key(|other| doubts(other));
+    best.is_some_and(|best| !std::ptr::eq(best, kept))
 }
 
 fn without_disk(kept: &Lasting) -> Item {
     let evidence = &kept.evidence;
-    let which = match (&evidence.serial, &evidence.model) {
-        (Some(serial), _) => format!("has the serial {serial}"),
-        (None, Some(model)) => format!("is of the model {model}"),
-        (None, None) => "is meant".to_owned(),
+    let which = match (&evidence.serial, &evidence.driver, &evidence.model) {
+        (Some(serial), ..) => format!("has the serial {serial}"),
+        (None, Some(driver), _) => format!("of the driver {driver} has that size"),
+        (None, None, Some(model)) => format!("is of the model {model}"),
+        (None, None, None) => "is meant".to_owned(),
     };
     let found = format!("{}: no disk here {which}", kept.file);
     item(NAME, ItemState::Ok, found, "")
@@ -140,7 +155,7 @@ fn not_in_force(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> (String, Str
     if let Some(last) = agents::overriding(facts, survey, own) {
         let value = last.value.as_deref().unwrap_or("the scheduler");
         let doubt = format!("overridden by {}:{} ({value})", last.file, last.line);
-        return (doubt, against(kept, last));
+        return (doubt, against(&kept.file, last));
     }
     let remedy = match own.agent {
         Agent::Udev => format!(
@@ -162,17 +177,16 @@ fn profile(file: &str) -> String {
     parts.into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
-/// The remedy that makes the setting the last to act.
-fn against(kept: &Lasting, last: &Rival) -> String {
-    let extension = Path::new(&kept.file).extension();
+/// The remedy that makes the setting in the file `own` the last to act.
+pub fn against(own: &str, last: &Rival) -> String {
+    let extension = Path::new(own).extension();
     let is_rule = extension.is_some_and(|extension| extension == "rules");
     match (last.agent, &last.rule) {
         (Agent::Udev, Some(rule)) if is_rule && !rule.is_run => {
-            let name = later_name(base(&kept.file), base(&rule.file));
+            let name = later_name(base(own), base(&rule.file));
             format!(
-                "give it a name that sorts after {}: mv {} /etc/udev/rules.d/{name}",
+                "give it a name that sorts after {}: mv {own} /etc/udev/rules.d/{name}",
                 base(&rule.file),
-                kept.file
             )
         }
         (Agent::Udev, _) => format!(
@@ -191,7 +205,7 @@ fn against(kept: &Lasting, last: &Rival) -> String {
     }
 }
 
-fn base(file: &str) -> &str {
+pub fn base(file: &str) -> &str {
     file.rsplit('/').next().unwrap_or(file)
 }
 

@@ -27,6 +27,8 @@ fn disk_with(name: &str, available: &[&str], switch: Result<Vec<String>, Trouble
         name: name.to_owned(),
         number: "8:0".to_owned(),
         model: Some("A disk".to_owned()),
+        driver: Some("virtio_blk".to_owned()),
+        size_bytes: Some(10 << 30),
         firmware: Some("1.0".to_owned()),
         serial: Some("S1".to_owned()),
         active: available[0].to_owned(),
@@ -297,6 +299,8 @@ fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
         model: Some("A disk".into()),
         firmware: Some("1.0".into()),
         serial: None,
+        driver: None,
+        size_bytes: None,
         workload: "randread".into(),
         scheduler: "none".into(),
         iosched_version: "0.1.0".into(),
@@ -457,6 +461,8 @@ fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
         model: None,
         firmware: Some("1.0".into()),
         serial: Some("S1".into()),
+        driver: None,
+        size_bytes: None,
         workload: "randread".into(),
         scheduler: "kyber".into(),
         iosched_version: "0.1.0".into(),
@@ -568,4 +574,53 @@ fn a_throttle_is_a_conflict_only_where_iosched_runs() {
     );
     facts.requests.own = Some("/batch/shell".into());
     assert_eq!(lines(&facts, "throttles")[0].0, ItemState::Conflict);
+}
+
+/// Hosts of two kernels speak for one rule: the evidence that fits this machine counts.
+#[test]
+fn evidence_of_another_kernel_beside_that_of_this_one_is_no_doubt() {
+    let evidence = |kernel: &str| iosched_result::persist::Evidence {
+        measured: "2026-02-03T04:05:06Z".into(),
+        seed: 7,
+        kernel: kernel.into(),
+        model: Some("A disk".into()),
+        firmware: Some("1.0".into()),
+        serial: None,
+        driver: None,
+        size_bytes: None,
+        workload: "randread".into(),
+        scheduler: "none".into(),
+        iosched_version: "0.1.0".into(),
+    };
+    let kept = |evidence| persistent::Lasting {
+        file: "/etc/udev/rules.d/61-iosched.rules".to_owned(),
+        place: persistent::Place::Other,
+        evidence,
+    };
+    let mut facts = healthy();
+    let states = |facts: &Facts| -> Vec<ItemState> {
+        let items = persistent::items(facts).into_iter();
+        items.map(|item| item.state).collect()
+    };
+    let other = kept(evidence("6.1.0-9"));
+    facts.kept = vec![other.clone(), kept(evidence("6.12.9"))];
+    assert_eq!(states(&facts), [ItemState::Ok]);
+    facts.kept = vec![other.clone(), other];
+    assert_eq!(states(&facts), [ItemState::Conflict]);
+
+    // By what there is of a disk without a model.
+    let mut alike = evidence("6.12.9");
+    alike.model = None;
+    alike.driver = Some("virtio_blk".into());
+    alike.size_bytes = Some(10 << 30);
+    let says = |facts: &Facts| persistent::items(facts)[0].found.clone();
+    facts.kept = vec![kept(alike.clone())];
+    assert!(says(&facts).contains("still holds"), "{}", says(&facts));
+    alike.size_bytes = Some(11 << 30);
+    facts.kept = vec![kept(alike)];
+    assert!(
+        says(&facts).contains("no disk here of the driver virtio_blk"),
+        "{}",
+        says(&facts)
+    );
 }

@@ -240,6 +240,12 @@ impl Device {
             .filter(|text| !text.is_empty())
     }
 
+    /// Loop devices and those of device mapper have none.
+    pub fn driver(&self) -> Option<String> {
+        let driver = fs::read_link(self.sysfs("device/driver")).ok()?;
+        Some(driver.file_name()?.to_str()?.to_owned())
+    }
+
     /// Firmware revision of NVMe and SCSI disks.
     pub fn firmware(&self) -> Option<String> {
         ["device/firmware_rev", "device/rev"]

@@ -69,6 +69,7 @@ pub fn contribution(file: &str, mut result: ResultFile) -> Result<Contribution, 
             started: result.started.clone(),
             seed: result.plan.seed,
             kernel: environment.kernel_release.clone(),
+            hardly_any_waited: result.can_tell_schedulers_apart() == Some(false),
         },
         question: Question {
             workload: result.workload.name.clone(),
@@ -167,6 +168,11 @@ fn kind(result: &ResultFile) -> Kind {
             format!("no model{}", size.unwrap_or_default())
         })
     });
+    let named: BTreeSet<String> = disks
+        .iter()
+        .filter(|disk| disk.scratch.is_none())
+        .filter_map(model)
+        .collect();
     let firmwares = disks.iter().map(|disk| {
         let own = disk.firmware.as_deref().map(str::trim);
         own.filter(|it| !it.is_empty()).unwrap_or("none").to_owned()
@@ -177,6 +183,7 @@ fn kind(result: &ResultFile) -> Kind {
         kernel: identity::series(result),
         is_simulated,
         is_nameless,
+        models: named.into_iter().collect(),
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
 use crate::statistics::estimate::ConfidenceInterval;
-use crate::statistics::verdict::{Reason, Verdict};
+use crate::statistics::verdict::{Reason, Verdict, bonferroni};
 use crate::types::arm::Arm;
 use crate::types::goals::Goals;
 
@@ -78,6 +78,9 @@ pub struct Kind {
     /// The disks do not say what they are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_nameless: bool,
+    /// The model of each disk, each once; empty if they are simulated or do not say it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,6 +111,9 @@ pub struct Run {
     pub seed: u64,
     /// `uname -r`.
     pub kernel: String,
+    /// What differs is not how requests are ordered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hardly_any_waited: bool,
 }
 
 /// An arm against the reference in a metric, over all hosts. Estimates are arm minus reference on the metric's scale; ratios are
@@ -158,6 +164,26 @@ pub struct Row {
     pub votes: Vec<HostVote>,
 }
 
+impl Row {
+    /// The prediction for a further host does not exclude that the arm is worse there by more than the margin.
+    pub fn may_be_worse_elsewhere(&self) -> bool {
+        let margin = self.metric.scale.margins(self.metric.margin);
+        self.prediction.is_some_and(|interval| {
+            let (worst, _) = self.metric.direction.worst_and_best(interval);
+            worst < -margin.down.min(margin.up)
+        })
+    }
+
+    /// That for a further host excludes that the arm is better there by more than the margin.
+    pub fn is_not_better_elsewhere(&self) -> bool {
+        let margin = self.metric.scale.margins(self.metric.margin);
+        self.prediction.is_some_and(|interval| {
+            let (_, best) = self.metric.direction.worst_and_best(interval);
+            best < margin.down.min(margin.up)
+        })
+    }
+}
+
 /// What one host says in a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -175,6 +201,20 @@ pub struct HostVote {
     /// Why runs have no number, and what else is to be known of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
+}
+
+impl Merged {
+    /// With the level shared by all groups, for who takes the failure of one for that of all.
+    #[must_use]
+    pub fn with_shared_level(mut self) -> Merged {
+        let groups = self.groups.len();
+        for row in self.groups.iter_mut().flat_map(|group| &mut group.rows) {
+            let names = (&row.metric, row.arm.as_str(), row.reference.as_str());
+            let alpha = bonferroni(row.alpha, groups);
+            *row = pooled::from_votes(names, alpha, row.unjudged.clone(), row.votes.clone());
+        }
+        self
+    }
 }
 
 /// Merges what results bring that were asked the same.

@@ -170,6 +170,7 @@ impl Merged {
                     diskseq: None,
                 },
                 identity: None,
+                driver: None,
                 model: Some(kind.model.clone()),
                 firmware: Some(kind.firmware.clone()),
                 size_bytes: None,

@@ -20,6 +20,11 @@ pub struct Evidence {
     /// `ID_SERIAL`, if the setting is for one disk only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
+    /// The driver and the size of a disk without a model, if the setting is for all that are like it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
     pub workload: String,
     pub scheduler: String,
     pub iosched_version: String,
@@ -30,16 +35,25 @@ impl Evidence {
     pub fn new(result: &ResultFile, workload: &str, disk: &Disk, scheduler: &str) -> Evidence {
         let (environment, device) = (&result.environment, &result.device);
         let optional = |text: &Option<String>| text.as_deref().map(quote::comment);
+        let alike = match disk {
+            Disk::Alike(alike) => Some(alike),
+            Disk::Model(_) | Disk::Serial(_) | Disk::Unnamed(_) => None,
+        };
         Evidence {
             measured: quote::comment(&result.started),
             seed: result.plan.seed,
             kernel: quote::comment(&environment.kernel_release),
-            model: optional(&device.model),
+            model: match disk {
+                Disk::Model(model) => Some(quote::comment(model)),
+                _ => optional(&device.model),
+            },
             firmware: optional(&device.firmware),
             serial: match disk {
                 Disk::Serial(serial) => Some(quote::comment(serial)),
-                Disk::Model(_) | Disk::Unnamed(_) => None,
+                Disk::Model(_) | Disk::Alike(_) | Disk::Unnamed(_) => None,
             },
+            driver: alike.map(|alike| quote::comment(&alike.driver)),
+            size_bytes: alike.map(|alike| alike.size_bytes),
             workload: quote::comment(workload),
             scheduler: scheduler.to_owned(),
             iosched_version: quote::comment(&environment.iosched_version),

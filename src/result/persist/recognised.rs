@@ -1,22 +1,22 @@
 //! How a disk is recognised after a boot. Pure.
 
 use super::support::{Refusal, members, refusal};
-use super::{Disk, quote};
+use super::{Alike, Disk, Wanted, quote};
 use crate::types::result::DeviceInfo;
 
 /// Err: the serial is none.
-pub fn disk(device: &DeviceInfo, serial: Option<&str>) -> Result<Disk, Refusal> {
-    match named(device, serial) {
+pub fn disk(device: &DeviceInfo, wanted: Wanted<'_>) -> Result<Disk, Refusal> {
+    match named(device, wanted) {
         // Some formats take it all the same.
-        Err(unnamed) if serial.is_none() => Ok(Disk::Unnamed(unnamed)),
+        Err(unnamed) if wanted.serial.is_none() && !wanted.alike => Ok(Disk::Unnamed(unnamed)),
         found => found,
     }
 }
 
-fn named(device: &DeviceInfo, serial: Option<&str>) -> Result<Disk, Refusal> {
-    const HINT: &str =
-        "give --serial SERIAL: the ID_SERIAL of `udevadm info --query=property /dev/DISK`";
-    if let Some(serial) = serial {
+const HINT: &str = "give --serial SERIAL: the ID_SERIAL of `udevadm info --query=property /dev/DISK`; or --alike for all disks that are like it";
+
+fn named(device: &DeviceInfo, wanted: Wanted<'_>) -> Result<Disk, Refusal> {
+    if let Some(serial) = wanted.serial {
         if !quote::is_telling(serial) {
             return Err(refusal(
                 format!("the serial {serial:?} could be that of any disk"),
@@ -25,14 +25,30 @@ fn named(device: &DeviceInfo, serial: Option<&str>) -> Result<Disk, Refusal> {
         }
         return Ok(Disk::Serial(serial.to_owned()));
     }
+    let models = members(device).into_iter();
+    let models = models.map(|disk| disk.model.as_deref().unwrap_or_default().to_owned());
+    let found = of_models(&models.collect::<Vec<_>>());
+    match (found, &members(device)[..]) {
+        (Err(_), [disk]) if wanted.alike => alike(disk).map(Disk::Alike),
+        (Err(_), _) if wanted.alike => Err(refusal(
+            "several disks were measured together, and --alike is for one",
+            "measure one of them",
+        )),
+        (Ok(_), _) if wanted.alike => Err(refusal(
+            "the disk has a model, by which it is known better",
+            "leave out --alike",
+        )),
+        (found, _) => found,
+    }
+}
+
+/// The models of all its disks.
+pub fn of_models(models: &[String]) -> Result<Disk, Refusal> {
     // udev leaves out blanks at the end.
-    let models = members(device)
-        .into_iter()
-        .map(|disk| disk.model.as_deref().map(str::trim_end));
-    let mut models: Vec<Option<&str>> = models.collect();
+    let mut models: Vec<&str> = models.iter().map(|model| model.trim_end()).collect();
     models.dedup();
     match models[..] {
-        [Some(model)] if quote::is_telling(model) => Ok(Disk::Model(model.to_owned())),
+        [model] if quote::is_telling(model) => Ok(Disk::Model(model.to_owned())),
         [_] => Err(refusal(
             "the disk has no model by which it can be recognised",
             HINT,
@@ -42,4 +58,30 @@ fn named(device: &DeviceInfo, serial: Option<&str>) -> Result<Disk, Refusal> {
             "give --serial SERIAL for each of them",
         )),
     }
+}
+
+/// Drivers whose disks have models: a rule by their driver would hold for all of those, too.
+const HAVE_MODELS: [&str; 2] = ["sd", "nvme"];
+
+fn alike(disk: &DeviceInfo) -> Result<Alike, Refusal> {
+    let unknown = |what: &str| {
+        refusal(
+            format!(
+                "the result does not say the {what} of the disk, so nothing tells which disks are like it"
+            ),
+            "give --serial SERIAL, or measure again with this version",
+        )
+    };
+    let driver = disk.driver.clone().ok_or_else(|| unknown("driver"))?;
+    if HAVE_MODELS.contains(&driver.as_str()) || !quote::is_device(&driver) {
+        return Err(refusal(
+            format!("the driver {driver} has disks of many kinds"),
+            "give --serial SERIAL",
+        ));
+    }
+    Ok(Alike {
+        driver,
+        is_rotational: disk.rotational.ok_or_else(|| unknown("kind"))?,
+        size_bytes: disk.size_bytes.ok_or_else(|| unknown("size"))?,
+    })
 }

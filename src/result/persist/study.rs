@@ -23,6 +23,7 @@ pub fn decide_study(
     };
     let Some(confirming) = confirming else {
         let basis = Basis {
+            disk: None,
             results,
             shown: shown(study),
             holds: (cells > 1).then(|| format!("over all {cells} cells together")),
@@ -38,6 +39,7 @@ pub fn decide_study(
     ensure_confirms(study, confirming)?;
     results.extend(fresh);
     let basis = Basis {
+        disk: None,
         results,
         shown: shown(confirming),
         holds: Some("confirmed by fresh rounds".to_owned()),

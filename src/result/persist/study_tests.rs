@@ -103,9 +103,9 @@ fn the_best_of_many_cells_needs_fresh_rounds() {
     fresh.started = "2026-02-03T06:05:06Z".into();
     let decision = decide_study(&found, Some(&fresh), Wanted::default()).unwrap();
     assert!(
-        decision.found[0].starts_with("confirmed by fresh rounds: throughput: bfq"),
+        decision.reasons[0].found[0].starts_with("confirmed by fresh rounds: throughput: bfq"),
         "{:?}",
-        decision.found
+        decision.reasons[0].found
     );
     let changes: [(Change<StudyResult>, &str); 5] = [
         (

@@ -2,7 +2,8 @@
 //! and worse in nothing that the user has not accepted. The verdicts are drawn from the rounds again. Pure.
 
 use super::evidence::Evidence;
-use super::{Decision, quote, recognised};
+use super::writable::{ensure_are_disks, ensure_writable};
+use super::{Decision, Disk, Reason, recognised};
 use crate::analysis::{conclude, exclusion, turn};
 use crate::gate;
 use crate::report::words;
@@ -27,6 +28,8 @@ pub struct Wanted<'a> {
     pub accepted: &'a [String],
     /// `ID_SERIAL`: for this disk only.
     pub serial: Option<&'a str>,
+    /// For all disks that are like it, if it has no model.
+    pub alike: bool,
     /// Although hardly any request waited.
     pub accepts_idle: bool,
 }
@@ -42,6 +45,8 @@ pub(super) const AGAIN: &str = "measure again, without what disturbed it";
 
 /// The basis of a decision.
 pub(super) struct Basis<'a> {
+    /// How the disk is recognised, if that is not by the first result.
+    pub disk: Option<Disk>,
     /// In none of them may the arm be worse.
     pub results: Vec<ResultFile>,
     /// The rows that may speak for an arm: they hold together for all that it could be chosen from.
@@ -57,6 +62,7 @@ pub(super) struct Basis<'a> {
 pub fn decide(result: &ResultFile, wanted: Wanted<'_>) -> Result<Decision, Refusal> {
     let result = concluded(result);
     let basis = Basis {
+        disk: None,
         shown: result.primary().cloned().collect(),
         holds: None,
         workload: result.workload.name.clone(),
@@ -84,10 +90,7 @@ pub(super) fn decide_all(basis: &Basis<'_>, wanted: Wanted<'_>) -> Result<Decisi
     }
     let is_idle = |result: &ResultFile| result.can_tell_schedulers_apart() == Some(false);
     if results.iter().all(is_idle) && !wanted.accepts_idle {
-        return Err(refusal(
-            "hardly any request waited, so what differs is not how requests are ordered",
-            "measure a load that keeps more in flight; if what a scheduler costs by itself is enough for you, --accept-idle",
-        ));
+        return Err(idle());
     }
     let is_known = |metric: &&String| rows(results).any(|row| row.metric.name == **metric);
     if let Some(unknown) = wanted.accepted.iter().find(|metric| !is_known(metric)) {
@@ -101,8 +104,13 @@ pub(super) fn decide_all(basis: &Basis<'_>, wanted: Wanted<'_>) -> Result<Decisi
         None => only_supported(basis, wanted.accepted)?,
     };
     ensure_supported(basis, &basis.shown, arm, wanted.accepted)?;
-    let disk = recognised::disk(&first.device, wanted.serial)?;
-    ensure_writable(arm, &first.device)?;
+    let disk = if let Some(disk) = &basis.disk {
+        disk.clone()
+    } else {
+        ensure_are_disks(&first.device)?;
+        recognised::disk(&first.device, wanted)?
+    };
+    ensure_writable(arm)?;
     let is_reference = is_reference(first, &arm.label);
     let is_about = |row: &&ArmComparison| row.arm == arm.label || is_reference;
     let claims = basis.holds.iter().flat_map(|over| {
@@ -111,18 +119,36 @@ pub(super) fn decide_all(basis: &Basis<'_>, wanted: Wanted<'_>) -> Result<Decisi
         shown.map(move |row| format!("{over}: {}", words::sentence(row)))
     });
     let about = rows(results).filter(is_about).map(words::sentence);
+    let reason = Reason {
+        found: claims.chain(about).collect(),
+        block: None,
+        evidence: Evidence::new(first, &basis.workload, &disk, &arm.scheduler),
+    };
     Ok(Decision {
+        arm: arm.label.clone(),
         scheduler: arm.scheduler.clone(),
         settings: arm.settings.clone(),
-        evidence: Evidence::new(first, &basis.workload, &disk, &arm.scheduler),
+        reasons: vec![reason],
         disk,
         devices: members(&first.device)
             .iter()
             .map(|disk| disk.device.name.clone())
             .collect(),
-        found: claims.chain(about).collect(),
-        block: None,
     })
+}
+
+pub(super) fn idle() -> Refusal {
+    refusal(
+        "hardly any request waited, so what differs is not how requests are ordered",
+        "measure a load that keeps more in flight; if what a scheduler costs by itself is enough for you, --accept-idle",
+    )
+}
+
+pub(super) fn simulated() -> Refusal {
+    refusal(
+        "it was measured on a simulated disk, which says nothing about yours",
+        "measure on the disk itself",
+    )
 }
 
 fn rows(results: &[ResultFile]) -> impl Iterator<Item = &ArmComparison> {
@@ -156,12 +182,9 @@ fn ensure_usable(result: &ResultFile) -> Result<(), Refusal> {
             "compare arms with `iosched-ab run`",
         ));
     }
-    let simulated = |disk: &&DeviceInfo| disk.scratch.is_some();
-    if result.device.scratch.is_some() || members(&result.device).iter().any(simulated) {
-        return Err(refusal(
-            "it was measured on a simulated disk, which says nothing about yours",
-            "measure on the disk itself",
-        ));
+    let is_simulated = |disk: &&DeviceInfo| disk.scratch.is_some();
+    if result.device.scratch.is_some() || members(&result.device).iter().any(is_simulated) {
+        return Err(simulated());
     }
     if let Some(row) = result.alarming_controls().next() {
         return Err(refusal(
@@ -292,7 +315,7 @@ fn is_loss(row: &ArmComparison, accepted: &[String]) -> bool {
     row.comparison.verdict == Verdict::Worse && !accepted.contains(&row.metric.name)
 }
 
-fn not_better(arm: &str) -> Refusal {
+pub(super) fn not_better(arm: &str) -> Refusal {
     refusal(
         format!("{arm} is not shown to be better in anything"),
         "run more blocks, or keep what is in force",
@@ -339,34 +362,6 @@ fn ensure_reference_supported(
                 "run more blocks",
             ),
         });
-    }
-    Ok(())
-}
-
-fn ensure_writable(arm: &Arm, device: &DeviceInfo) -> Result<(), Refusal> {
-    if let Some(name) = arm.setting_elsewhere() {
-        return Err(refusal(
-            format!(
-                "{} sets {name}, which is not a setting of the disk",
-                arm.label
-            ),
-            "make that last by other means (systemd's IOReadBandwidthMax= and the like, sysctl.d), and persist an arm without it",
-        ));
-    }
-    for (attribute, value) in &arm.settings {
-        if !quote::is_plain_value(value) || !quote::is_plain_value(attribute) {
-            return Err(refusal(
-                format!("{attribute}={value} has characters that not every format can hold"),
-                "write the rule by hand",
-            ));
-        }
-    }
-    let names = members(device).into_iter().map(|disk| &disk.device.name);
-    if let Some(name) = names.into_iter().find(|name| !quote::is_device(name)) {
-        return Err(refusal(
-            format!("{name:?} is not the name of a disk"),
-            "use the file exactly as `iosched-ab run` wrote it",
-        ));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! A result supports an arm only if its rounds show that.
 
 use super::*;
-use crate::persist::{Disk, FORMATS};
+use crate::persist::{Disk, FORMATS, Together};
 use crate::report::fixture::{empty, play, sample, values};
 use crate::statistics::stopping::Stopping;
 use crate::types::result::Status;
@@ -41,6 +41,7 @@ fn decided(result: &ResultFile, wanted: Option<&str>, accepted: &[&str]) -> Resu
     let accepted: Vec<String> = accepted.iter().map(|&name| name.to_owned()).collect();
     let wanted = Wanted {
         accepts_idle: false,
+        alike: false,
         arm: wanted,
         accepted: &accepted,
         serial: None,
@@ -114,7 +115,12 @@ fn stored_verdicts_are_not_believed() {
 fn every_primary_row_is_in_the_evidence() {
     let found = result(&[("bfq", 150.0, 100.0)]);
     let decision = decide(&found, Wanted::default()).unwrap();
-    assert_eq!(decision.found.len(), 2, "{:?}", decision.found);
+    assert_eq!(
+        decision.reasons[0].found.len(),
+        2,
+        "{:?}",
+        decision.reasons[0].found
+    );
     assert!(
         decided(&found, None, &["no_such_metric"])
             .unwrap_err()
@@ -157,9 +163,13 @@ fn what_was_not_measured_on_the_disk_is_refused() {
         };
         let found = decide(&result, wanted).unwrap();
         assert!(matches!(found.disk, Disk::Unnamed(_)), "{found:?}");
+        let found = Together {
+            decisions: vec![found],
+            left_out: Vec::new(),
+        };
         for format in FORMATS {
             let takes_names = ["tmpfiles", "gke"].contains(&format.name);
-            let refused = (format.it)(&found).err();
+            let refused = format.it.write(&found).err();
             let lacks_model = refused.is_some_and(|why| why.what.contains("no model"));
             assert_eq!(lacks_model, !takes_names, "{}", format.name);
         }
@@ -167,6 +177,7 @@ fn what_was_not_measured_on_the_disk_is_refused() {
     let of = |serial| {
         let wanted = Wanted {
             accepts_idle: false,
+            alike: false,
             arm: Some("bfq"),
             accepted: &accepted,
             serial: Some(serial),

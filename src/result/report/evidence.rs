@@ -94,7 +94,7 @@ fn with_rows(
     let name = escape::line(origin.name);
     let of_file = format!("{} bytes, {name}", origin.bytes.len());
     lines.push(labelled("Result", &of_file));
-    lines.push(sha256(origin.bytes));
+    lines.push(format!("{SHA256}{}", sha256(origin.bytes)));
     lines.push(labelled(
         "Check",
         "iosched-ab evidence --check THIS_BLOCK RESULT",
@@ -102,13 +102,13 @@ fn with_rows(
     lines
 }
 
-fn sha256(bytes: &[u8]) -> String {
+/// In hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
-    let hex = digest.iter().fold(String::new(), |mut hex, byte| {
+    digest.iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
-    });
-    format!("{SHA256}{hex}")
+    })
 }
 
 /// No name begins a block.

@@ -44,6 +44,7 @@ pub fn subject() -> Subject {
                 diskseq: Some(9),
             },
             identity: None,
+            driver: None,
             model: Some("A disk".into()),
             firmware: Some("1.0".into()),
             size_bytes: Some(1 << 40),

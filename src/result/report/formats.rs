@@ -1,5 +1,7 @@
 //! The formats of a report, one row each: the command line, tests and pages are made from this table.
 
+use std::fmt::Write;
+
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
@@ -8,6 +10,7 @@ use super::{
     benchfmt, bmf, csv, escape, github_benchmark, html, junit, ktap, markdown, merge, openmetrics,
     study, text, traces, tune,
 };
+use crate::failure::Failure;
 use crate::merge::Merged;
 use crate::study::result::StudyResult;
 use crate::text::named::Named;
@@ -69,11 +72,33 @@ impl Made {
     }
 }
 
-pub type Make = fn(Source<'_>, Asked<'_>) -> Result<Made>;
+/// How a format is made.
+pub enum Make {
+    /// Of one result.
+    Each(fn(Source<'_>, Asked<'_>) -> Result<Made>),
+    /// Of any number of results that compare arms, which stand one after the other in one file.
+    All(fn(&[&ResultFile]) -> Made),
+}
+
 pub type Format = Named<Make>;
 
+const fn each(
+    name: &'static str,
+    about: &'static str,
+    make: fn(Source<'_>, Asked<'_>) -> Result<Made>,
+) -> Format {
+    Format::new(name, about, Make::Each(make))
+}
+
+const fn all(name: &'static str, about: &'static str, make: fn(&[&ResultFile]) -> Made) -> Format {
+    Format::new(name, about, Make::All(make))
+}
+
+/// The format for people.
+const TEXT: &str = "text";
+
 pub const FORMATS: &[Format] = &[
-    Format::new("text", "Report for people", |of, asked| {
+    each(TEXT, "Report for people", |of, asked| {
         Ok(Made::Painted(match of {
             Source::Run(result) => text::render(result, asked.look),
             Source::Study(study) => study::render(study),
@@ -81,7 +106,7 @@ pub const FORMATS: &[Format] = &[
             Source::Merged(merged) => merge::render(merged, asked.look),
         }))
     }),
-    Format::new(
+    each(
         "html",
         "One page with pictures, which opens in a browser and needs nothing else",
         |of, _| {
@@ -93,16 +118,14 @@ pub const FORMATS: &[Format] = &[
             }))
         },
     ),
-    Format::new("json", "The whole result", |of, _| match of {
+    each("json", "The whole result", |of, _| match of {
         Source::Run(result) => json(result),
         Source::Study(study) => json(study),
         Source::Tune(tune) => json(tune),
         Source::Merged(merged) => json(merged),
     }),
-    Format::new("csv", "One row per round", |of, _| {
-        Ok(Made::Text(csv::render(&of.results())))
-    }),
-    Format::new("markdown", "For a CI step summary or a comment", |of, _| {
+    all("csv", "One row per round", |of| Made::Text(csv::render(of))),
+    each("markdown", "For a CI step summary or a comment", |of, _| {
         Ok(Made::Text(match of {
             Source::Run(result) => markdown::render(result),
             Source::Study(study) => study::markdown(study),
@@ -110,47 +133,84 @@ pub const FORMATS: &[Format] = &[
             Source::Merged(merged) => merge::markdown(merged),
         }))
     }),
-    Format::new(
+    all(
         "junit",
         "One test case per primary comparison: worse is a failure, an invalid or incomplete run an error",
-        |of, _| Ok(Made::Text(junit::render(&of.results()))),
+        |of| Made::Text(junit::render(of)),
     ),
-    Format::new("ktap", "The same in the kernel's test protocol", |of, _| {
-        Ok(Made::Text(ktap::render(&of.results())))
+    all("ktap", "The same in the kernel's test protocol", |of| {
+        Made::Text(ktap::render(of))
     }),
-    Format::new(
+    all(
         "benchfmt",
         "Go's benchmark format, for `benchstat -col /arm`",
-        |of, _| Ok(Made::Text(benchfmt::render(&of.results()))),
+        |of| Made::Text(benchfmt::render(of)),
     ),
-    Format::new("bmf", "Bencher Metric Format", |of, _| {
-        Ok(Made::Text(bmf::render(&of.results())))
+    all("bmf", "Bencher Metric Format", |of| {
+        Made::Text(bmf::render(of))
     }),
-    Format::new(
+    all(
         "github-benchmark",
         "For github-action-benchmark; with `-o NAME` it writes NAME-smaller.json and NAME-bigger.json",
-        |of, _| {
-            let files = github_benchmark::render(&of.results());
-            Ok(Made::Several(vec![
+        |of| {
+            let files = github_benchmark::render(of);
+            Made::Several(vec![
                 ("-smaller.json", files.smaller),
                 ("-bigger.json", files.bigger),
-            ]))
+            ])
         },
     ),
-    Format::new("openmetrics", "For Prometheus", |of, _| {
-        Ok(Made::Text(openmetrics::render(&of.results())))
+    all("openmetrics", "For Prometheus", |of| {
+        Made::Text(openmetrics::render(of))
     }),
-    Format::new(
+    each(
         "perfetto",
         "Each request of a run with --trace, for ui.perfetto.dev: binary",
         traces::perfetto,
     ),
-    Format::new(
+    each(
         "blkparse",
         "Each request of a run with --trace, in blkparse's columns",
         traces::blkparse,
     ),
 ];
+
+/// Several results in one report, each with the name of its file where that is for people.
+pub fn make_all(format: &Format, of: &[(String, Source<'_>)], asked: Asked<'_>) -> Result<Made> {
+    let name = format.name;
+    if name == TEXT {
+        let mut page = String::new();
+        for (file, source) in of {
+            if let Made::Painted(text) | Made::Text(text) = make(format, *source, asked)? {
+                let gap = if page.is_empty() { "" } else { "\n\n" };
+                let _ = write!(page, "{gap}{}\n{text}", escape::line(file));
+            }
+        }
+        return Ok(Made::Painted(page));
+    }
+    let Make::All(make) = format.it else {
+        let several = FORMATS.iter().filter(|it| matches!(it.it, Make::All(_)));
+        let several = [TEXT].into_iter().chain(several.map(|it| it.name));
+        return Err(Failure::usage(
+            format!(
+                "the format {name} is of one result, and {} files are named",
+                of.len()
+            ),
+            format!(
+                "several can be {}; `iosched-ab merge` makes one answer of many hosts",
+                several.collect::<Vec<_>>().join(", ")
+            ),
+        ));
+    };
+    if let Some((file, _)) = of.iter().find(|(_, it)| matches!(it, Source::Merged(_))) {
+        return Err(Failure::usage(
+            format!("{file} has the results of many hosts, merged, and no rounds"),
+            "report it alone",
+        ));
+    }
+    let results: Vec<&ResultFile> = of.iter().flat_map(|(_, source)| source.results()).collect();
+    said(make(&results), format)
+}
 
 /// The formats of what many hosts say together.
 pub const OF_MERGED: [&str; 4] = ["text", "html", "json", "markdown"];
@@ -168,10 +228,18 @@ pub fn make(format: &Format, of: Source<'_>, asked: Asked<'_>) -> Result<Made> {
         "the format {name} has rounds, and a merged file has none; it can be {}",
         OF_MERGED.join(", ")
     );
-    let made = (format.it)(of, asked)?;
+    let made = match format.it {
+        Make::Each(make) => make(of, asked)?,
+        Make::All(make) => make(&of.results()),
+    };
+    said(made, format)
+}
+
+fn said(made: Made, format: &Format) -> Result<Made> {
     ensure!(
         !made.is_empty(),
-        "the format {name} has nothing to say of this result"
+        "the format {} has nothing to say of this result",
+        format.name
     );
     Ok(made)
 }

@@ -3,7 +3,7 @@
 pub mod formats; // all formats, one row each
 mod json; // for programs
 mod markdown; // for code hosts
-pub mod merge; // the same for all groups of a merged file
+pub mod several; // of several results at once
 pub mod study; // the same for all cells of a study
 
 use std::fmt::Write;

@@ -127,8 +127,21 @@ pub(super) fn cells(row: &Row) -> [String; 8] {
     ]
 }
 
+/// A row in a sentence, as [`words::sentence`] says a comparison.
+pub fn sentence(row: &Row) -> String {
+    let as_one = row.as_comparison();
+    let said = words::said(&as_one.comparison, &row.metric.unit);
+    escape::line(&format!(
+        "{}: {said}: {}; {}; a further host: {}",
+        words::name(&as_one),
+        verdict(row),
+        counted(row.hosts, "host"),
+        words::interval(&of_new_host(row))
+    ))
+}
+
 /// The row as a comparison whose interval is that for a further host.
-pub(super) fn of_new_host(row: &Row) -> Comparison {
+pub fn of_new_host(row: &Row) -> Comparison {
     let mean = row.comparison();
     let verdict = row.prediction.map_or(Verdict::Inconclusive, |interval| {
         mean.question.judge(interval)
@@ -180,7 +193,7 @@ pub(super) fn remarks(group: &Group) -> Vec<String> {
                 listed(&each.collect::<Vec<_>>())
             ));
         }
-        if row.verdict == Verdict::Better && may_be_worse(row) {
+        if row.verdict == Verdict::Better && row.may_be_worse_elsewhere() {
             remarks.push(format!(
                 "{of}: better on the mean, and a further host may be worse by more than {}.",
                 words::margin(&row.metric)
@@ -203,14 +216,6 @@ fn with_change(row: &Row, host: &str) -> String {
 }
 
 /// Whether the interval for a further host reaches beyond the margin on the worse side.
-fn may_be_worse(row: &Row) -> bool {
-    let margin = row.metric.scale.margins(row.metric.margin);
-    row.prediction.is_some_and(|interval| {
-        let (worst, _) = row.metric.direction.worst_and_best(interval);
-        worst < -margin.down.min(margin.up)
-    })
-}
-
 fn listed(names: &[String]) -> String {
     let more = names.len().saturating_sub(MOST_NAMES);
     let shown = names[..names.len() - more].join(", ");

@@ -10,6 +10,7 @@ pub fn of(device: &Device, scratch: Option<Truth>) -> DeviceInfo {
         device: device.into(),
         identity: identity::of(&device.sysfs("")),
         model: device.model(),
+        driver: device.driver(),
         firmware: device.firmware(),
         size_bytes: device.size_bytes().ok(),
         rotational: device.rotational().ok(),

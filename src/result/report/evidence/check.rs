@@ -105,8 +105,7 @@ fn check_one(lines: &[&str], candidates: &[Candidate<'_>]) -> (Checked, usize) {
     };
     // A line on how to check follows.
     let length = index + 2;
-    let wanted = format!("{SHA256}{digest}");
-    let is_named = |it: &&Candidate<'_>| sha256(it.origin.bytes) == wanted;
+    let is_named = |it: &&Candidate<'_>| sha256(it.origin.bytes) == digest;
     let Some(named) = candidates.iter().find(is_named) else {
         let sha256 = escape::line(digest);
         return (Checked::NoFile { sha256 }, length);

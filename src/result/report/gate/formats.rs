@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result};
 
-use super::{merge as of_groups, study as of_cells};
+use super::several::{self, Together};
+use super::study as of_cells;
+use crate::failure::Failure;
 use crate::gate::Judgement;
 use crate::merge::Merged;
 use crate::report::formats::Made;
@@ -17,8 +19,9 @@ use crate::types::result::ResultFile;
 pub enum Judged<'a> {
     Run(&'a ResultFile, &'a Judgement),
     Study(&'a StudyResult, &'a StudyJudgement<'a>),
-    /// Each group as a result, with its judgement.
-    Merged(&'a Merged, &'a [(ResultFile, Judgement)]),
+    /// With each group as a result.
+    Merged(&'a Merged, &'a Together<'a>),
+    Several(&'a Together<'a>),
 }
 
 /// Makes a report for a terminal of this width; None has room for all.
@@ -30,7 +33,7 @@ pub const FORMATS: &[Format] = &[
         Ok(Made::Painted(match judged {
             Judged::Run(result, judgement) => super::text(result, judgement, width),
             Judged::Study(_, judged) => of_cells::study_text(judged),
-            Judged::Merged(merged, judged) => of_groups::text(merged, judged, width),
+            Judged::Merged(_, judged) | Judged::Several(judged) => several::text(judged, width),
         }))
     }),
     Format::new(
@@ -40,7 +43,7 @@ pub const FORMATS: &[Format] = &[
             let json = match judged {
                 Judged::Run(result, judgement) => super::json(result, judgement),
                 Judged::Study(study, judged) => of_cells::study_json(study, judged),
-                Judged::Merged(_, judged) => of_groups::json(judged),
+                Judged::Merged(_, judged) | Judged::Several(judged) => several::json(judged),
             };
             Ok(Made::Text(json.context("writing JSON")?))
         },
@@ -52,7 +55,7 @@ pub const FORMATS: &[Format] = &[
             Ok(Made::Text(match judged {
                 Judged::Run(result, judgement) => super::markdown(result, judgement),
                 Judged::Study(study, judged) => of_cells::study_markdown(study, judged),
-                Judged::Merged(merged, judged) => of_groups::markdown(merged, judged),
+                Judged::Merged(_, judged) | Judged::Several(judged) => several::markdown(judged),
             }))
         },
     ),
@@ -64,6 +67,12 @@ pub const FORMATS: &[Format] = &[
                 Judged::Run(result, judgement) => html::gate::render(result, judgement),
                 Judged::Study(study, judged) => html::gate::render_study(study, judged),
                 Judged::Merged(merged, judged) => html::gate::render_merged(merged, judged),
+                Judged::Several(_) => {
+                    return Err(Failure::usage(
+                        "a page is of one result",
+                        "gate on each file by itself, or use another format",
+                    ));
+                }
             }))
         },
     ),
@@ -71,7 +80,7 @@ pub const FORMATS: &[Format] = &[
         Ok(Made::Text(match judged {
             Judged::Run(result, judgement) => junit::gate(&[(result, judgement)], &[]),
             Judged::Study(_, judged) => of_cells::study_junit(judged),
-            Judged::Merged(_, judged) => of_groups::junit(judged),
+            Judged::Merged(_, judged) | Judged::Several(judged) => several::junit(judged),
         }))
     }),
 ];

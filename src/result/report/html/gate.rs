@@ -6,7 +6,8 @@ use super::figure::{self, Data, name};
 use super::{merge, page, study, verdict};
 use crate::gate::{Decision, Judgement};
 use crate::merge::Merged;
-use crate::report::gate::{self, merge as of_groups, of_judgement};
+use crate::report::gate::several::Together;
+use crate::report::gate::{self, of_judgement};
 use crate::report::merge as text;
 use crate::report::words;
 use crate::study::gate::StudyJudgement;
@@ -39,12 +40,12 @@ pub fn render_study(of: &StudyResult, judged: &StudyJudgement<'_>) -> String {
     page::page(&title, of, &body)
 }
 
-pub fn render_merged(of: &Merged, judged: &[(ResultFile, Judgement)]) -> String {
+pub fn render_merged(of: &Merged, together: &Together<'_>) -> String {
     let title = text::title(of);
-    let groups = of.groups.iter().zip(judged);
+    let groups = of.groups.iter().zip(together.judged);
     let body = html! {
         h1 { (name(&title)) }
-        (decision(&of_groups::overall(judged), &of_groups::headline(of, judged)))
+        (decision(&together.decision(), &together.headline()))
         @for (group, (_, judgement)) in groups {
             h2 { (name(&text::kind(&group.kind))) }
             p { (name(&gate::headline(judgement))) }

@@ -17,6 +17,9 @@ pub struct DeviceInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
     pub model: Option<String>,
+    /// The kernel's driver of the disk: `virtio_blk`. Absent for devices without one, and in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
     pub firmware: Option<String>,
     pub size_bytes: Option<u64>,
     pub rotational: Option<bool>,
