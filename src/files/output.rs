@@ -37,7 +37,13 @@ pub fn lock_file(name: &str) -> Result<File> {
 /// Writes a file that others may read, completely or not at all, and durably. Safe in a directory where others may
 /// write: the copy has an unpredictable name, and only a regular file is ever replaced, not a link or a device node.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    write(path, bytes, None, true)
+    write(path, bytes, None, How::Replacing)
+}
+
+/// Writes a file as [`write_whole`] does, again and again: without a flush of the disk, so that after a crash of the machine
+/// it may be an earlier one.
+pub fn write_again(path: &Path, bytes: &[u8]) -> Result<()> {
+    write(path, bytes, None, How::Again)
 }
 
 /// Writes a file as [`write_whole`] does, in a directory that is made if it is not there.
@@ -58,15 +64,24 @@ pub fn make_directory_of(path: &Path) -> Result<()> {
 
 /// The same for a file that must not exist yet.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
-    write(path, bytes, None, false)
+    write(path, bytes, None, How::New)
 }
 
 /// The same for a file that is acted upon later: accessible to its owner alone, whatever the umask.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
-    write(path, bytes, Some(PRIVATE), true)
+    write(path, bytes, Some(PRIVATE), How::Replacing)
 }
 
-fn write(path: &Path, bytes: &[u8], exact_mode: Option<u32>, replaces: bool) -> Result<()> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// Durably.
+    Replacing,
+    /// Durably; it must not exist yet.
+    New,
+    Again,
+}
+
+fn write(path: &Path, bytes: &[u8], exact_mode: Option<u32>, how: How) -> Result<()> {
     let directory = directory_of(path);
     let name = path
         .file_name()
@@ -86,12 +101,15 @@ fn write(path: &Path, bytes: &[u8], exact_mode: Option<u32>, replaces: bool) -> 
                 .set_permissions(Permissions::from_mode(mode))?;
         }
         file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        if replaces {
+        if how == How::Again {
             file.persist(path)?;
-        } else {
-            file.persist_noclobber(path)?;
+            return Ok(());
         }
+        file.as_file().sync_all()?;
+        match how {
+            How::New => file.persist_noclobber(path)?,
+            How::Replacing | How::Again => file.persist(path)?,
+        };
         File::open(directory)?.sync_all()
     })();
     written.with_context(|| format!("writing {}", path.display()))

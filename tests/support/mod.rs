@@ -79,13 +79,20 @@ pub fn helper() -> PathBuf {
 
 /// Python with the packages of tests/requirements.txt. None, and said, where they are not installed.
 pub fn python() -> Option<Command> {
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/python");
+    let tools = tools().join("python");
     let python = tools.join("bin/python3");
     if tools.join("requirements.txt").exists() && python.exists() {
         return Some(Command::new(python));
     }
     println!("skipped: the Python packages are not there: run contrib/setup.sh test");
     None
+}
+
+/// What contrib/setup.sh has installed for the tests, above whichever crate is tested.
+pub fn tools() -> PathBuf {
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let mut tools = above.map(|directory| directory.join("target/tools"));
+    tools.find(|path| path.exists()).unwrap_or_default()
 }
 
 /// A loop device over a sparse file. A loop's queue outlives its binding, so it is put back before the device is detached.

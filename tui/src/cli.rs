@@ -1,6 +1,7 @@
 //! The command line of `iosched`.
 
 mod look;
+mod metrics;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use look::{Config, ConfigFile, Look};
+pub use metrics::Metrics;
 
 /// Watch what the I/O scheduler does to each process, live, and switch schedulers
 #[derive(Parser)]
@@ -87,6 +89,9 @@ pub enum Command {
         idle device. So the parts add up to the queue wait (Q2D). They say who was there, not what would be without him."
     )]
     Why(Why),
+    /// Export counts and histograms for Prometheus: over HTTP, as a file, or once
+    #[command(after_help = metrics::HELP)]
+    Metrics(Metrics),
     /// Record what the terminal UI would show into a file, for `iosched replay` or a bug report
     #[command(
         after_help = "Examples:\n  iosched snapshot busy.jsonl.gz              all disks, until Ctrl-C\n  \

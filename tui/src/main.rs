@@ -2,6 +2,7 @@
 
 mod cli;
 mod doctor;
+mod metrics;
 mod restore;
 mod schedulers;
 mod set;
@@ -61,6 +62,7 @@ fn work() -> ExitCode {
     let outcome = iosched_files::interrupt::install().and_then(|()| match cli.command {
         Some(Command::Stat(arguments)) => stat::run(&arguments),
         Some(Command::Why(arguments)) => why::run(&arguments),
+        Some(Command::Metrics(arguments)) => metrics::run(&arguments),
         Some(Command::Snapshot(arguments)) => ui::snapshot::run(&arguments),
         Some(Command::Replay(arguments)) => replay(&arguments),
         Some(Command::Config(arguments)) => ui::config::run(&arguments),
