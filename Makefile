@@ -8,7 +8,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 PREFIX ?= /usr/local
 BUILD = cargo build --release --workspace --locked
 
-.PHONY: all install package demo demo-tui test simulate soak vmtest fresh-machine-test bench lint fmt setup-build
+.PHONY: all install package demo demo-tui test ansible-test simulate soak vmtest fresh-machine-test bench lint fmt setup-build
 
 all: setup-build
 	$(BUILD)
@@ -43,6 +43,13 @@ demo-tui:
 test:
 	@contrib/setup.sh build test
 	@contrib/test.sh
+
+# The Ansible collection: linted, checked by ansible-test, and run against three sshd of its own. Installs openssh-server, which
+# some distributions then start.
+ansible-test:
+	@contrib/setup.sh build ansible
+	contrib/shipped.sh
+	@$(SUDO) contrib/ansible-test.sh
 
 # Whole experiments by the thousand: how often verdicts err, and what they find. `make test` runs a few of each.
 simulate:

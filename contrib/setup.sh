@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a group needs, on Debian and Ubuntu: first a Rust toolchain, then packages. Prints what it installs and from
 # where; does nothing if everything is installed. Usage: contrib/setup.sh GROUP...
-# Groups: build, demo, test, vmtest (tests in virtual machines), bench, lint, package.
+# Groups: build, demo, test, ansible, vmtest (tests in virtual machines), bench, lint, package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/target/tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
@@ -9,6 +9,7 @@ export PATH="$PWD/target/tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 declare -A packages=(
 	[build]="gcc libc6-dev make pkg-config libelf-dev zlib1g-dev"
 	[demo]="fio kmod"
+	[ansible]="openssh-server iproute2 fio udev jq python3-venv util-linux"
 	[test]="binutils libzstd-dev fio jq e2fsprogs btrfs-progs xfsprogs util-linux util-linux-extra fdisk procps kmod dmsetup clang-14 clang-19 libxml2-utils perl python3-jsonschema shellcheck sysbench ioping dbench stress-ng rocksdb-tools postgresql ansible-core udev systemd python3-venv"
 	[vmtest]="qemu-system-x86 busybox-static cpio kmod xz-utils jq binutils debian-archive-keyring fio blktrace dmsetup"
 	[package]="binutils libzstd-dev dpkg rpm gzip jq"
@@ -84,7 +85,9 @@ for name in "${missing[@]}"; do [[ " $not_offered " == *" $name "* ]] || still+=
 missing=("${still[@]}")
 
 needs_promtool=0
-if wants test && has_apt && ! has promtool && [[ " $not_offered " != *" promtool "* ]]; then needs_promtool=1; fi
+for name in promtool prometheus; do
+	if wants test && has_apt && ! has "$name" && [[ " $not_offered " != *" $name "* ]]; then needs_promtool=1; fi
+done
 
 # Whether root or sudo is available.
 
@@ -216,20 +219,24 @@ mkdir -p target/tools/bin
 # Extracted from its package instead of installed, because in some releases the package would start the server.
 if [[ $needs_promtool -eq 1 ]]; then
 	update
-	package=
+	place=$(mktemp -d)
 	for name in promtool prometheus; do
-		if [[ -z $package ]] && is_offered "$name"; then package=$name; fi
+		if is_offered "$name"; then
+			say "extracting Prometheus from the package $name into target/tools/bin"
+			(cd "$place" && apt-get download -qq "$name" 2>/dev/null && dpkg-deb --fsys-tarfile "$name"_*.deb | tar -x --wildcards './usr/bin/prom*') ||
+				say "cannot download $name; its tests will be skipped"
+		fi
 	done
-	if [[ -n $package ]]; then
-		say "extracting promtool from the package $package into target/tools/bin"
-		place=$(mktemp -d)
-		(cd "$place" && apt-get download -qq "$package" 2>/dev/null && dpkg-deb --fsys-tarfile ./*.deb | tar -x ./usr/bin/promtool) &&
-			mv "$place/usr/bin/promtool" target/tools/bin/ || say "cannot download promtool; its test will be skipped"
-		rm -rf "$place"
-	else
-		say "this release does not have promtool; its test will be skipped"
-		echo "$not_offered promtool" >"$note"
-	fi
+	for name in promtool prometheus; do
+		if [[ -e $place/usr/bin/$name ]]; then
+			mv "$place/usr/bin/$name" target/tools/bin/
+		else
+			say "this release does not have $name; its tests will be skipped"
+			not_offered+=" $name"
+			echo "$not_offered" >"$note"
+		fi
+	done
+	rm -rf "$place"
 fi
 # Only the example jobs are wanted, and their pictures are large.
 examples=target/tools/fio-examples

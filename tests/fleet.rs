@@ -402,7 +402,7 @@ fn several_results_give_a_rule_for_each_model() {
         hosts_of(&program, "ONE 1", &[3.0, 3.1]),
         hosts_of(&program, "TWO 2", &[4.0]),
         // Worse there, so it speaks against the whole model.
-        hosts_of(&program, "RED 3", &[3.0, 1.0]),
+        hosts_of(&program, "RED 3", &[3.3, 1.0]),
     ]
     .concat();
     let words: Vec<&str> = ["persist"]
@@ -535,4 +535,205 @@ fn a_gate_on_many_hosts_names_what_keeps_it() {
     program
         .run(&["persist", "fleet.json", "--arm", "bfq"])
         .ends(5, &["bfq cannot be judged"]);
+}
+
+/// What is not shown on one host is shown by no other.
+#[test]
+fn a_host_without_an_answer_keeps_its_kind_from_a_rule() {
+    let program = Program::new(BINARY);
+    let write = |name: &str, result: &Value| {
+        fs::write(program.file(name), result.to_string()).expect("a file");
+    };
+    let good = hosts_of(&program, "ONE 1", &[3.0, 3.1, 2.9, 3.05]);
+    let another = |factor: f64| {
+        let mut result = of_host("crash", factor);
+        result["device"]["model"] = json!("ONE 1");
+        result
+    };
+    // Each arm in turn fails in every round; the run is not complete; its disk had errors under the arm.
+    let mut failed = Vec::new();
+    for (index, arm) in ["none", "bfq"].into_iter().enumerate() {
+        let mut result = another(3.2 + index as f64 / 10.0);
+        for round in result["rounds"].as_array_mut().expect("rounds") {
+            if round["arm"] == arm {
+                round["metrics"] = json!({});
+                round["censored"] = json!("failed");
+            }
+        }
+        failed.push(result);
+    }
+    let mut incomplete = another(3.4);
+    incomplete["status"] = json!("running");
+    failed.push(incomplete);
+    let mut spoilt = another(3.5);
+    for round in spoilt["rounds"].as_array_mut().expect("rounds") {
+        round["exclusion"] = json!("device_errors");
+    }
+    failed.push(spoilt);
+    for (index, result) in failed.iter().enumerate() {
+        write("crash.json", result);
+        let all = [good.clone(), vec!["crash.json".to_owned()]].concat();
+        merge(
+            &program,
+            &all,
+            &["--format", "json", "--force", "-o", "fleet.json"],
+        )
+        .ends(0, &[]);
+        for arm in [&[][..], &["--arm", "none"], &["--arm", "bfq"]] {
+            let words = [&["persist", "fleet.json"], arm].concat();
+            let ended = program.run(&words);
+            assert_eq!(ended.code, Some(5), "{index} {arm:?}: {ended:?}");
+        }
+        let gate = [&GATE[..], &["--mode", "noninferior"]].concat();
+        let ended = program.run(&gate);
+        assert_eq!(ended.code, Some(4), "{index}: {ended:?}");
+        let text = merge(&program, &all, &[]).ends(0, &[]).stdout;
+        assert!(text.contains("cannot be judged on crash"), "{text}");
+    }
+    // Another run of that host answers.
+    write("crash-again.json", &another(3.15));
+    write("crash.json", &failed[2]);
+    let all = [
+        &good[..],
+        &["crash.json".to_owned(), "crash-again.json".to_owned()],
+    ]
+    .concat();
+    let text = merge(
+        &program,
+        &all,
+        &["--format", "json", "--force", "-o", "fleet.json"],
+    );
+    text.ends(0, &[]);
+    program.run(&["persist", "fleet.json"]).ends(0, &[]);
+    let text = merge(&program, &all, &[]).ends(0, &[]).stdout;
+    assert!(text.contains("another run of crash counts"), "{text}");
+}
+
+#[test]
+fn patterns_and_kernel_names_that_tell_nothing_apart_get_no_rule() {
+    let program = Program::new(BINARY);
+    // The pattern of the second is ABC?1.
+    let files = [
+        hosts_of(&program, "ABC-1", &[3.0]),
+        hosts_of(&program, "ABC#1", &[0.9]),
+    ]
+    .concat();
+    let words = [
+        "persist",
+        &files[0],
+        &files[1],
+        "--accept",
+        "throughput",
+        "--arm",
+    ];
+    let both = program.run(&[&words[..], &["bfq"]].concat()).ends(0, &[]);
+    assert_eq!(rules(&both.stdout).len(), 2, "the same for both");
+    let mut result = of_host("x", 0.8);
+    result["device"]["model"] = json!("ABC-1");
+    result["status"] = json!("running");
+    fs::write(program.file(&files[0]), result.to_string()).expect("a file");
+    program
+        .run(&[&words[..], &["bfq"]].concat())
+        .ends(5, &["would match ABC-1, too"]);
+    // Names of the kernel say nothing of several hosts.
+    let files = hosts_of(&program, "ONE 1", &[3.0, 3.1]);
+    program
+        .run(&["persist", &files[0], &files[1], "--format", "tmpfiles"])
+        .ends(5, &["differ from host to host"]);
+    program
+        .run(&["persist", &files[0], &files[0]])
+        .ends(2, &["are the same run"]);
+}
+
+#[test]
+fn company_makes_nothing_pass_and_no_series_twice() {
+    let (program, hosts) = fleet(&[3.0, 3.1, 2.9]);
+    let arm = ["--metric", "throughput", "--arm", "bfq"];
+    // Worse by so little that a tenth of the level does not show it.
+    let worse = (0..60)
+        .map(|step| 2.0 - f64::from(step) / 100.0)
+        .find(|factor| {
+            fs::write(
+                program.file("bad.json"),
+                of_host("bad", *factor).to_string(),
+            )
+            .expect("a file");
+            program
+                .run(&[&["gate", "bad.json"], &arm[..]].concat())
+                .code
+                == Some(3)
+        });
+    assert!(worse.is_some(), "none is worse");
+    let words = [
+        &["gate", "bad.json"],
+        &hosts.iter().map(String::as_str).collect::<Vec<_>>()[..],
+        &arm[..],
+    ]
+    .concat();
+    let ended = program.run(&words);
+    assert!(matches!(ended.code, Some(3 | 4)), "{ended:?}");
+    program
+        .run(&["gate", "bad.json", "bad.json"])
+        .ends(2, &["are the same run"]);
+
+    // The next night of the same host.
+    let night = of_host("db0", 2.7);
+    fs::write(program.file("night.json"), night.to_string()).expect("a file");
+    for format in ["openmetrics", "bmf", "github-benchmark"] {
+        program
+            .run(&[
+                "report",
+                "db0.json",
+                "night.json",
+                "--format",
+                format,
+                "-o",
+                "x",
+            ])
+            .ends(2, &["one value of each series"]);
+    }
+    program
+        .run(&["report", "db0.json", "night.json", "--format", "csv"])
+        .ends(0, &[]);
+}
+
+/// A merged file may come from anybody: what does not fit together is not read.
+#[test]
+fn an_edited_merged_file_is_refused() {
+    let (program, hosts) = fleet(&[3.0, 3.1, 2.9]);
+    let mut failing = of_host("db9", 3.2);
+    for round in failing["rounds"].as_array_mut().expect("rounds") {
+        if round["arm"] == "bfq" {
+            round["metrics"] = json!({});
+            round["censored"] = json!("failed");
+        }
+    }
+    fs::write(program.file("db9.json"), failing.to_string()).expect("a file");
+    let all = [hosts, vec!["db9.json".to_owned()]].concat();
+    merge(&program, &all, &["--format", "json", "-o", "fleet.json"]).ends(0, &[]);
+    let text = fs::read_to_string(program.file("fleet.json")).expect("a file");
+    let merged: Value = serde_json::from_str(&text).expect("JSON");
+    let changes: [fn(&mut Value); 5] = [
+        |it| {
+            for row in it["groups"][0]["rows"].as_array_mut().expect("rows") {
+                row["unjudged"] = json!([]);
+            }
+        },
+        |it| it["groups"][0]["hosts"][1]["name"] = json!("db0"),
+        |it| it["groups"][0]["models"] = json!(["ANOTHER DISK"]),
+        |it| it["question"]["alpha"] = json!(0.99),
+        |it| {
+            let arms = it["question"]["arms"].as_array_mut().expect("arms");
+            arms.truncate(1);
+        },
+    ];
+    for (index, change) in changes.iter().enumerate() {
+        let mut edited = merged.clone();
+        change(&mut edited);
+        fs::write(program.file("edited.json"), edited.to_string()).expect("a file");
+        for command in ["persist", "gate"] {
+            let ended = program.run(&[command, "edited.json"]);
+            assert_eq!(ended.code, Some(2), "{index} {command}: {ended:?}");
+        }
+    }
 }

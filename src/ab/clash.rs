@@ -5,11 +5,36 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use iosched_experiment::doctor::clash;
+use iosched_files::input;
 use iosched_host::preflight::rivals;
 use iosched_host::system::device::Device;
-use iosched_result::persist::{Decision, Disk, Together, Written};
+use iosched_result::persist::{Decision, Disk, Placed, Together, Written};
 
 pub fn notes(together: &Together, written: &Written) -> Vec<String> {
+    let replaced = replaced(written).into_iter();
+    replaced.chain(others(together, written)).collect()
+}
+
+/// A file of this name that holds something else.
+fn replaced(written: &Written) -> Option<String> {
+    const LIMIT: u64 = 1 << 20;
+    let Placed::Udev(file) = &written.placed else {
+        return None;
+    };
+    let there = input::read_text(Path::new(file), LIMIT).ok()?;
+    let rules = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(str::trim);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        lines.map(str::to_owned).collect()
+    };
+    (rules(&there) != rules(&written.text)).then(|| {
+        format!(
+            "{file} is there already, with other rules: give this another name, or it replaces them"
+        )
+    })
+}
+
+fn others(together: &Together, written: &Written) -> Vec<String> {
     let devices = Device::all().unwrap_or_default();
     let mut here = Vec::new();
     let mut schedulers = BTreeMap::new();

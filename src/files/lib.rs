@@ -6,6 +6,8 @@ pub mod flock; // a lock on an open file
 pub mod stdout; // standard output, whose reader may stop reading
 pub mod way; // who can replace what a path leads to
 
+pub mod socket; // a Unix socket at a path
+
 pub mod output; // writes files atomically, makes private directories
 
 pub mod input; // reads untrusted files with a size limit

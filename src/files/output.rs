@@ -62,6 +62,11 @@ pub fn make_directory_of(path: &Path) -> Result<()> {
         .with_context(|| format!("making the directory {}", directory.display()))
 }
 
+/// Removes a file that was written with [`write_again`]; it may be gone already.
+pub fn remove(path: &Path) -> Result<()> {
+    gone_is_fine(fs::remove_file(path), path)
+}
+
 /// The same for a file that must not exist yet.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
     write(path, bytes, None, How::New)

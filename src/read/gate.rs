@@ -1,12 +1,13 @@
 //! `gate`: turns the verdicts into an exit code, and into a report of it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use iosched_result::failure::Failure;
 use iosched_result::gate::{self, Decision, Judgement, MODES, Mode, Rules, Selection, Unknown};
-use iosched_result::merge::Merged;
+use iosched_result::merge::{self, Merged};
 use iosched_result::report::formats::Made;
 use iosched_result::report::gate as findings;
 use iosched_result::report::gate::formats::{FORMATS, Format, Judged};
@@ -28,6 +29,10 @@ name the old settings as --reference. With --baseline, the ratio of each arm to 
 reference is compared with the same ratio in earlier runs. Five or more baselines show
 how much it varies from run to run. With fewer, 10 % is assumed, the table says so, and
 an arm is better or worse only if the intervals of the runs are also apart.
+
+Several runs must all pass: --baseline then is for all of them, so they are of one disk and
+workload. What fails by itself never passes, but is not decided, where the shared level does
+not show it.
 
 With eight or more baselines the gate also names the run since which a ratio has another
 level (E-divisive; 12 runs in all are needed to see a change three runs ago). It fails
@@ -130,11 +135,19 @@ fn judged(
     for contradiction in findings::contradictions(stored, &gate::redrawn(stored, 1)) {
         note(&contradiction);
     }
-    let result = gate::redrawn(stored, files);
-    let selection = Selection::new(&result, &arguments.metrics, &arguments.arms)
-        .map_err(|unknown| unknown_name(&unknown))?;
-    let judgement = gate::judge(&result, baselines, rules(arguments), selection);
-    Ok((result, judgement))
+    let by_level = |files| {
+        let result = gate::redrawn(stored, files);
+        let selection = Selection::new(&result, &arguments.metrics, &arguments.arms)
+            .map_err(|unknown| unknown_name(&unknown))?;
+        let judgement = gate::judge(&result, baselines, rules(arguments), selection);
+        anyhow::Ok((result, judgement))
+    };
+    let alone = by_level(1)?;
+    if files == 1 {
+        return Ok(alone);
+    }
+    let (result, judgement) = by_level(files)?;
+    Ok((result, judgement.in_company(&alone.1)))
 }
 
 /// One that fails fails them all, so they share the level; where each must be shown to be no worse, each keeps its own.
@@ -146,6 +159,7 @@ fn of_runs(arguments: &Gate) -> Result<()> {
     let baselines = baselines(arguments)?;
     let sharing = share_the_level(arguments);
     let count = if sharing { arguments.files.len() } else { 1 };
+    let mut known: BTreeMap<[u8; 32], String> = BTreeMap::new();
     let each = arguments.files.iter().map(|path| {
         let Verdicts::Run(stored) = input::open(path)?.judged()? else {
             return Err(Failure::usage(
@@ -156,6 +170,13 @@ fn of_runs(arguments: &Gate) -> Result<()> {
                 "gate on it by itself; several files are results of runs",
             ));
         };
+        let name = path.display().to_string();
+        if let Some(first) = known.insert(merge::fingerprint(&stored), name.clone()) {
+            return Err(Failure::usage(
+                format!("{first} and {name} are the same run"),
+                "name it once: files share the level",
+            ));
+        }
         judged(&stored, &baselines, count, arguments)
     });
     let each: Vec<(ResultFile, Judgement)> = each.collect::<Result<_>>()?;
@@ -205,7 +226,7 @@ fn of_study(study: &StudyResult, arguments: &Gate) -> Result<()> {
 }
 
 /// Each group by its own verdicts; the worst outcome is that of all.
-fn of_merged(merged: &Merged, arguments: &Gate) -> Result<()> {
+fn of_merged(own: &Merged, arguments: &Gate) -> Result<()> {
     if !arguments.baseline.is_empty() {
         return Err(Failure::usage(
             "a merged file has no baselines: hosts are compared with each other",
@@ -213,16 +234,24 @@ fn of_merged(merged: &Merged, arguments: &Gate) -> Result<()> {
         ));
     }
     let sharing = share_the_level(arguments);
-    let shared = sharing.then(|| merged.clone().with_shared_level());
-    let merged = shared.as_ref().unwrap_or(merged);
-    let views = merged.groups.iter().map(|group| merged.as_result(group));
-    let judged = views.map(|view| {
-        let selection = Selection::new(&view, &arguments.metrics, &arguments.arms)
-            .map_err(|unknown| unknown_name(&unknown))?;
-        let judgement = gate::judge(&view, &[], rules(arguments), selection);
-        Ok((view, judgement))
-    });
-    let judged: Vec<(ResultFile, Judgement)> = judged.collect::<Result<_>>()?;
+    let shared = sharing.then(|| own.clone().with_shared_level());
+    let merged = shared.as_ref().unwrap_or(own);
+    let judged = |merged: &Merged| -> Result<Vec<(ResultFile, Judgement)>> {
+        let views = merged.groups.iter().map(|group| merged.as_result(group));
+        let each = views.map(|view| {
+            let selection = Selection::new(&view, &arguments.metrics, &arguments.arms)
+                .map_err(|unknown| unknown_name(&unknown))?;
+            let judgement = gate::judge(&view, &[], rules(arguments), selection);
+            Ok((view, judgement))
+        });
+        each.collect()
+    };
+    let alone = judged(own)?;
+    let judged: Vec<(ResultFile, Judgement)> = judged(merged)?
+        .into_iter()
+        .zip(&alone)
+        .map(|((view, judgement), (_, alone))| (view, judgement.in_company(alone)))
+        .collect();
     let together = Together::of_groups(merged, &judged, sharing);
     let made = (arguments.format.it)(Judged::Merged(merged, &together), arguments.to.width())?;
     let outcome = outcome(

@@ -1,11 +1,13 @@
 //! `persist`: prints what makes an arm permanent, and installs nothing.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use iosched_files::input as files;
 use iosched_result::failure::Failure;
+use iosched_result::merge::fingerprint;
 use iosched_result::persist::{
     self, Candidate, FORMATS, Format, LeftOut, Refusal, Together, Wanted, Written,
 };
@@ -81,8 +83,9 @@ pub fn run(arguments: &PersistArguments, beside: Beside) -> Result<()> {
         ensure_is_here(serial)?;
     }
     let mut candidates = Vec::new();
+    let mut known = BTreeMap::new();
     for file in &arguments.files {
-        candidates.extend(of_file(file, arguments, wanted)?);
+        candidates.extend(of_file(file, arguments, wanted, &mut known)?);
     }
     let together = persist::together(candidates).map_err(refused)?;
     let written = arguments.format.it.write(&together).map_err(refused)?;
@@ -126,6 +129,7 @@ fn of_file(
     file: &Path,
     arguments: &PersistArguments,
     wanted: Wanted<'_>,
+    known: &mut BTreeMap<[u8; 32], String>,
 ) -> Result<Vec<Candidate>> {
     let confirming = arguments.confirm.as_deref().map(confirming).transpose()?;
     let Stored { bytes, name, doubt } = input::bytes(file)?;
@@ -166,6 +170,12 @@ fn of_file(
             persist::of_merged(&merged, &base, &sha256(&bytes), wanted)
         }
         Judged::Run(result) => {
+            if let Some(first) = known.insert(fingerprint(&result), name.clone()) {
+                return Err(Failure::usage(
+                    format!("{first} and {name} are the same run"),
+                    "name it once",
+                ));
+            }
             let origin = Origin {
                 name: &base,
                 bytes: &bytes,

@@ -1,5 +1,7 @@
 //! `iosched metrics`: counters and histograms for Prometheus.
 
+mod about; // disks and their settings
+mod devices; // counts of disks
 mod families; // names, units and values
 mod http; // a server of one page
 mod owners; // the busiest processes
@@ -13,7 +15,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use iosched_files::{interrupt, output, stdout};
 use iosched_host::safety::privileges;
-use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::cli::Metrics;
 use crate::stat::{devices, say};
@@ -23,6 +24,8 @@ use watch::Watch;
 
 /// Processes that have ended are counted, and forgotten by the probe, at least this often.
 const STEP: Duration = Duration::from_secs(5);
+/// A signal that comes just before a wait is seen after it.
+const LONGEST_POLL: Duration = Duration::from_millis(500);
 
 pub fn run(arguments: &Metrics) -> Result<()> {
     let server = server(arguments)?;
@@ -38,7 +41,7 @@ pub fn run(arguments: &Metrics) -> Result<()> {
         None => privileges::keep_those_of_a_watch()?,
     }
     match (server, &arguments.to.textfile) {
-        (Some(server), _) => serve(watch, &server),
+        (Some(server), _) => serve(watch, server),
         (None, Some(path)) => write_each(watch, path, arguments.interval),
         (None, None) => once(watch, arguments.interval),
     }
@@ -56,7 +59,7 @@ fn server(arguments: &Metrics) -> Result<Option<Server>> {
     }))
 }
 
-fn serve(mut watch: Watch, server: &Server) -> Result<()> {
+fn serve(mut watch: Watch, mut server: Server) -> Result<()> {
     say(&[format!("listening on {}", server.name())]);
     loop {
         let next = Instant::now() + STEP;
@@ -65,36 +68,27 @@ fn serve(mut watch: Watch, server: &Server) -> Result<()> {
             if interrupt::received().is_some() {
                 return Ok(());
             }
-            let timeout = left.min(Duration::from_millis(500)).try_into()?;
-            let mut fds = [PollFd::from_borrowed_fd(server.fd(), PollFlags::IN)];
-            match poll(&mut fds, Some(&timeout)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => continue,
-                Ok(_) => {}
-                Err(error) => return Err(error).context("waiting for a connection"),
-            }
             let mut news = Vec::new();
-            server.answer(&mut |format| {
-                news = watch.look()?;
+            server.answer(left.min(LONGEST_POLL), &mut |format| {
+                news.extend(watch.look()?);
                 page(&watch, format)
             })?;
             say(&news);
         }
-        let news = watch.look()?;
-        say(&news);
+        say(&watch.look()?);
     }
 }
 
-/// The file is replaced as a whole: who reads it sees one or the other.
+/// The file is replaced as a whole: who reads it sees one or the other. At the end it is gone, because nobody counts on.
 fn write_each(mut watch: Watch, path: &Path, interval_s: f64) -> Result<()> {
     let mut next = Instant::now();
     loop {
-        let news = watch.look()?;
-        say(&news);
+        say(&watch.look()?);
         output::write_again(path, &page(&watch, Format::Plain)?)?;
         next += Duration::from_secs_f64(interval_s);
         while Instant::now() < next {
             if interrupt::sleep_until(next.min(Instant::now() + STEP)).is_err() {
-                return Ok(());
+                return output::remove(path);
             }
             say(&watch.look()?);
         }

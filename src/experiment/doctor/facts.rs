@@ -65,6 +65,7 @@ pub struct DiskFacts {
     pub model: Option<String>,
     pub driver: Option<String>,
     pub size_bytes: Option<u64>,
+    pub rotational: Option<bool>,
     pub firmware: Option<String>,
     /// udev's `ID_SERIAL`.
     pub serial: Option<String>,
@@ -225,6 +226,7 @@ fn disk(device: &Device) -> DiskFacts {
         model: device.model(),
         driver: device.driver(),
         size_bytes: device.size_bytes().ok(),
+        rotational: device.rotational().ok(),
         firmware: device.firmware(),
         serial: rivals::properties(Path::new("/"), device)
             .and_then(|mut properties| properties.remove("ID_SERIAL")),

@@ -32,7 +32,8 @@ pub enum Place {
 
 /// One line for each setting and disk; nothing where nothing is persistent.
 pub fn items(facts: &Facts) -> Vec<Item> {
-    let items = facts.kept.iter().flat_map(|kept| {
+    let mut all: Vec<Item> = Vec::new();
+    let each = facts.kept.iter().flat_map(|kept| {
         let disks = facts.disks.iter();
         let disks = disks.filter(|disk| is_for(&kept.evidence, disk));
         let disks = disks.filter(|disk| !has_better(facts, kept, disk));
@@ -43,7 +44,13 @@ pub fn items(facts: &Facts) -> Vec<Item> {
             found
         }
     });
-    items.collect()
+    // Several lines of a file may say of one disk that it is not here.
+    for item in each {
+        if !all.contains(&item) {
+            all.push(item);
+        }
+    }
+    all
 }
 
 fn is_for(evidence: &Evidence, disk: &DiskFacts) -> bool {
@@ -52,7 +59,8 @@ fn is_for(evidence: &Evidence, disk: &DiskFacts) -> bool {
     }
     if evidence.driver.is_some() {
         return Evidence::is_same(&evidence.driver, &disk.driver)
-            && evidence.size_bytes == disk.size_bytes;
+            && evidence.size_bytes == disk.size_bytes
+            && evidence.rotational == disk.rotational;
     }
     evidence.model.is_some() && Evidence::is_same(&evidence.model, &disk.model)
 }

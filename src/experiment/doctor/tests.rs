@@ -29,6 +29,7 @@ fn disk_with(name: &str, available: &[&str], switch: Result<Vec<String>, Trouble
         model: Some("A disk".to_owned()),
         driver: Some("virtio_blk".to_owned()),
         size_bytes: Some(10 << 30),
+        rotational: Some(false),
         firmware: Some("1.0".to_owned()),
         serial: Some("S1".to_owned()),
         active: available[0].to_owned(),
@@ -301,6 +302,7 @@ fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
         serial: None,
         driver: None,
         size_bytes: None,
+        rotational: None,
         workload: "randread".into(),
         scheduler: "none".into(),
         iosched_version: "0.1.0".into(),
@@ -463,6 +465,7 @@ fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
         serial: Some("S1".into()),
         driver: None,
         size_bytes: None,
+        rotational: None,
         workload: "randread".into(),
         scheduler: "kyber".into(),
         iosched_version: "0.1.0".into(),
@@ -588,6 +591,7 @@ fn evidence_of_another_kernel_beside_that_of_this_one_is_no_doubt() {
         serial: None,
         driver: None,
         size_bytes: None,
+        rotational: None,
         workload: "randread".into(),
         scheduler: "none".into(),
         iosched_version: "0.1.0".into(),
@@ -613,6 +617,7 @@ fn evidence_of_another_kernel_beside_that_of_this_one_is_no_doubt() {
     alike.model = None;
     alike.driver = Some("virtio_blk".into());
     alike.size_bytes = Some(10 << 30);
+    alike.rotational = Some(false);
     let says = |facts: &Facts| persistent::items(facts)[0].found.clone();
     facts.kept = vec![kept(alike.clone())];
     assert!(says(&facts).contains("still holds"), "{}", says(&facts));

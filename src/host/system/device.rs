@@ -159,7 +159,7 @@ impl Device {
         self.sysfs("dm").exists() && self.has_requests()
     }
 
-    fn has_requests(&self) -> bool {
+    pub fn has_requests(&self) -> bool {
         self.optional_attribute("queue/scheduler").is_some() && self.hardware_queues() > 0
     }
 

@@ -60,6 +60,20 @@ pub fn judge(
 }
 
 impl Judgement {
+    /// By the level that several results share: what fails by itself does not pass for the company that it is in.
+    #[must_use]
+    pub fn in_company(mut self, alone: &Judgement) -> Judgement {
+        for (check, alone) in self.checks.iter_mut().zip(&alone.checks) {
+            if alone.outcome == GateOutcome::Failed && check.outcome == GateOutcome::Passed {
+                check.outcome = GateOutcome::Undecided;
+            }
+        }
+        if matches!(self.decision, Decision::Passed) {
+            self.decision = Decision::of(&self.checks);
+        }
+        self
+    }
+
     pub fn count(&self, outcome: GateOutcome) -> usize {
         let hits = self.checks.iter().filter(|check| check.outcome == outcome);
         hits.count()

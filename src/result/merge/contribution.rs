@@ -20,7 +20,11 @@ pub struct Contribution {
     pub host: String,
     pub run: Run,
     pub(super) question: Question,
+    /// Empty if the run says nothing, see `why_nothing`.
     pub(super) said: Vec<Said>,
+    /// Why the run has no answer: what the arm did may be the cause, so the others of its kind are no evidence that it does
+    /// well.
+    pub(super) why_nothing: Option<String>,
     /// SHA-256 over the values of all rounds. Files with the same one are copies of one run, even if they name other hosts or
     /// times.
     pub(super) values: [u8; 32],
@@ -44,16 +48,17 @@ const FEWEST_BLOCKS: usize = 3;
 /// Runs whose blocks all say exactly the same are not infinitely sure.
 const SMALLEST_VARIANCE: f64 = 1e-12;
 
-/// The verdicts are drawn from the rounds again. Err: why it says nothing.
+/// The verdicts are drawn from the rounds again. Err: why it is about something else.
 pub fn contribution(file: &str, mut result: ResultFile) -> Result<Contribution, LeftOut> {
-    result.excluded = exclusion::excluded_blocks(&result);
-    result.comparisons = conclude::judged_comparisons(&result);
-    if let Some(why) = why_nothing(&result) {
+    if result.design.is_placebo {
         return Err(LeftOut {
             file: file.to_owned(),
-            why,
+            why: "it compares an arm with itself".to_owned(),
         });
     }
+    result.excluded = exclusion::excluded_blocks(&result);
+    result.comparisons = conclude::judged_comparisons(&result);
+    let why_nothing = why_nothing(&result);
     let silent = silent(&result);
     let environment = &result.environment;
     let host = environment.hostname.clone().unwrap_or_default();
@@ -79,12 +84,17 @@ pub fn contribution(file: &str, mut result: ResultFile) -> Result<Contribution, 
             goals: result.design.goals.clone(),
             alpha: result.design.alpha,
         },
-        said: result.primary().map(|row| said(row, &silent)).collect(),
-        values: values(&result),
+        said: match why_nothing {
+            None => result.primary().map(|row| said(row, &silent)).collect(),
+            Some(_) => Vec::new(),
+        },
+        why_nothing,
+        values: fingerprint(&result),
     })
 }
 
-fn values(result: &ResultFile) -> [u8; 32] {
+/// SHA-256 over the values of all rounds: the same for copies of one run, whatever they say of host and time.
+pub fn fingerprint(result: &ResultFile) -> [u8; 32] {
     let mut digest = Sha256::new();
     for round in &result.rounds {
         let all = round.metrics.iter().chain(&round.reported);
@@ -105,9 +115,6 @@ fn silent(result: &ResultFile) -> BTreeSet<String> {
 }
 
 fn why_nothing(result: &ResultFile) -> Option<String> {
-    if result.design.is_placebo {
-        return Some("it compares an arm with itself".to_owned());
-    }
     if !result.has_ended() {
         return Some("the run is not complete".to_owned());
     }

@@ -8,7 +8,7 @@ mod pooled; // what all hosts of a group say in one metric
 pub mod read; // a merged file
 pub mod view; // a group as a result, for what judges results
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use crate::statistics::verdict::{Reason, Verdict, bonferroni};
 use crate::types::arm::Arm;
 use crate::types::goals::Goals;
 
-pub use contribution::{Contribution, contribution, other_question};
+pub use contribution::{Contribution, contribution, fingerprint, other_question};
 
 /// Raised when a field changes its meaning or is removed. Readers ignore unknown fields.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -182,6 +182,13 @@ impl Row {
             best < margin.down.min(margin.up)
         })
     }
+
+    /// That for a further host lies within the margin.
+    pub fn is_the_same_elsewhere(&self) -> bool {
+        let margins = self.metric.scale.margins(self.metric.margin);
+        self.prediction
+            .is_some_and(|interval| margins.hold(interval))
+    }
 }
 
 /// What one host says in a row.
@@ -222,6 +229,10 @@ pub fn merge(contributions: Vec<Contribution>, left_out: Vec<LeftOut>) -> Option
     let files = contributions.len() + left_out.len();
     let question = contributions.first()?.question.clone();
     let (contributions, twice) = without_copies(contributions);
+    let (contributions, silent) = with_last_words(contributions);
+    if contributions.iter().all(|of| of.why_nothing.is_some()) {
+        return None;
+    }
     let mut kinds: BTreeMap<Kind, Vec<Contribution>> = BTreeMap::new();
     for of in contributions {
         kinds.entry(of.kind.clone()).or_default().push(of);
@@ -236,9 +247,37 @@ pub fn merge(contributions: Vec<Contribution>, left_out: Vec<LeftOut>) -> Option
         iosched_version: env!("CARGO_PKG_VERSION").to_owned(),
         question,
         files,
-        left_out: left_out.into_iter().chain(twice).collect(),
+        left_out: left_out.into_iter().chain(twice).chain(silent).collect(),
         groups,
     })
+}
+
+/// Runs without an answer are named. Where their host has another one of the same kind, they are left out; else the host stays,
+/// and cannot be judged.
+fn with_last_words(all: Vec<Contribution>) -> (Vec<Contribution>, Vec<LeftOut>) {
+    let answers: BTreeSet<(Kind, String)> = all
+        .iter()
+        .filter(|of| of.why_nothing.is_none())
+        .map(|of| (of.kind.clone(), of.host.clone()))
+        .collect();
+    let mut named = Vec::new();
+    let kept = all.into_iter().filter(|of| {
+        let Some(why) = &of.why_nothing else {
+            return true;
+        };
+        let has_other = answers.contains(&(of.kind.clone(), of.host.clone()));
+        let then = if has_other {
+            format!("another run of {} counts", of.host)
+        } else {
+            format!("so nothing can be judged on {}", of.host)
+        };
+        named.push(LeftOut {
+            file: of.run.file.clone(),
+            why: format!("{why}; {then}"),
+        });
+        !has_other
+    });
+    (kept.collect(), named)
 }
 
 /// The same run twice is one run: copies of a file lie about in every fleet.

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::pooled::from_votes;
-use super::{HostVote, Kind, Merged, Row, SCHEMA_VERSION};
+use super::{Group, HostVote, Kind, Merged, Row, SCHEMA_VERSION};
 use crate::statistics::verdict::bonferroni;
+use crate::types::result::Design;
 
 /// Why the bytes cannot be read as a merged file.
 #[derive(Debug)]
@@ -72,8 +73,11 @@ fn check(merged: &Merged) -> Result<(), String> {
     if labels.len() != asked.arms.len() || asked.reference >= asked.arms.len() {
         return Err("question: its arms are not arms, or have no reference".to_owned());
     }
-    if !is_part(asked.alpha) {
+    if !is_part(asked.alpha) || asked.alpha > Design::ALPHA {
         return Err(format!("question: alpha {} is out of range", asked.alpha));
+    }
+    if asked.arms.len() < 2 || asked.primary.is_empty() {
+        return Err("question: nothing is compared".to_owned());
     }
     let kinds: BTreeSet<&Kind> = merged.groups.iter().map(|group| &group.kind).collect();
     if kinds.len() != merged.groups.len() {
@@ -91,6 +95,9 @@ fn check(merged: &Merged) -> Result<(), String> {
         .collect();
     let alpha = bonferroni(asked.alpha, wanted.len());
     for (index, group) in merged.groups.iter().enumerate() {
+        if let Some(what) = odd_hosts(group) {
+            return Err(format!("groups[{index}]: {what}"));
+        }
         let rows: BTreeSet<(&str, &str)> = group
             .rows
             .iter()
@@ -118,6 +125,43 @@ fn check(merged: &Merged) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Each host is there once, has a vote in each row in the order of the hosts, and is named where it has no number.
+fn odd_hosts(group: &Group) -> Option<&'static str> {
+    let names: Vec<&str> = group.hosts.iter().map(|host| host.name.as_str()).collect();
+    let known: BTreeSet<&str> = names.iter().copied().collect();
+    if known.len() != names.len() {
+        return Some("a host is there twice");
+    }
+    let kind = &group.kind;
+    let fits = |model: &String| kind.model.contains(model.as_str());
+    if !kind.models.iter().all(fits) || (kind.is_simulated && !kind.models.is_empty()) {
+        return Some("its models are not those of its kind");
+    }
+    for row in &group.rows {
+        if !row
+            .votes
+            .iter()
+            .map(|vote| vote.host.as_str())
+            .eq(names.iter().copied())
+        {
+            return Some("the votes of a row are not those of its hosts");
+        }
+        let has_number = |vote: &HostVote| vote.estimate.is_some() && vote.standard_error.is_some();
+        let mut silent = row.votes.iter().filter(|vote| !has_number(vote));
+        if !silent.all(|vote| row.unjudged.contains(&vote.host)) {
+            return Some("a host without a number is not named among those that cannot be judged");
+        }
+        if !row
+            .unjudged
+            .iter()
+            .all(|host| known.contains(host.as_str()))
+        {
+            return Some("a host that cannot be judged is none of its hosts");
+        }
+    }
+    None
 }
 
 /// Squares of numbers below it can be added up.

@@ -20,11 +20,13 @@ pub struct Evidence {
     /// `ID_SERIAL`, if the setting is for one disk only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
-    /// The driver and the size of a disk without a model, if the setting is for all that are like it.
+    /// The driver and the size of a disk without a model, and whether it is rotational, if the setting is for all that are like it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotational: Option<bool>,
     pub workload: String,
     pub scheduler: String,
     pub iosched_version: String,
@@ -54,6 +56,7 @@ impl Evidence {
             },
             driver: alike.map(|alike| quote::comment(&alike.driver)),
             size_bytes: alike.map(|alike| alike.size_bytes),
+            rotational: alike.map(|alike| alike.is_rotational),
             workload: quote::comment(workload),
             scheduler: scheduler.to_owned(),
             iosched_version: quote::comment(&environment.iosched_version),

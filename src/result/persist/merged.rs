@@ -6,7 +6,7 @@ use super::evidence::Evidence;
 use super::several::Candidate;
 use super::support::{self, Basis, Refusal, Wanted, refusal};
 use super::{Decision, Disk, Reason, quote, recognised};
-use crate::merge::{Group, Merged, Row};
+use crate::merge::{Group, Host, Merged, Row};
 use crate::report::{merge as words, words as of_rows};
 use crate::statistics::scale::Direction;
 use crate::statistics::verdict::Verdict;
@@ -30,6 +30,12 @@ fn disk(group: &Group) -> Result<Disk, Refusal> {
             "persist the result of each host with --serial or --alike",
         ));
     }
+    if kind.models.is_empty() && !kind.is_simulated {
+        return Err(refusal(
+            "the merged file does not name the models of the disks",
+            "merge the results again with this version",
+        ));
+    }
     recognised::of_models(&kind.models)
 }
 
@@ -48,8 +54,12 @@ fn decide(
         return Err(refusal("one host says nothing of others", MORE));
     }
     let runs = || group.hosts.iter().flat_map(|host| &host.runs);
-    if runs().all(|run| run.hardly_any_waited) && !wanted.accepts_idle {
-        return Err(support::idle());
+    let is_idle = |host: &&Host| host.runs.iter().all(|run| run.hardly_any_waited);
+    if let Some(idle) = group.hosts.iter().find(is_idle)
+        && !wanted.accepts_idle
+    {
+        let Refusal { what, hint } = support::idle();
+        return Err(refusal(format!("{}: {what}", idle.name), hint));
     }
     let view = merged.as_result(group);
     let basis = Basis {
@@ -67,7 +77,7 @@ fn decide(
     let mut decision = support::decide_all(&basis, wanted_here)?;
     let reference = &merged.question.arms[merged.question.reference].label;
     if decision.arm == *reference {
-        ensure_kept_elsewhere(group, reference)?;
+        ensure_kept_elsewhere(group, reference, wanted)?;
     } else {
         ensure_holds_elsewhere(group, &decision.arm, wanted)?;
     }
@@ -120,12 +130,32 @@ fn ensure_holds_elsewhere(group: &Group, arm: &str, wanted: Wanted<'_>) -> Resul
     Ok(())
 }
 
-/// The reference is kept where each other arm loses something on a further host, too.
-fn ensure_kept_elsewhere(group: &Group, reference: &str) -> Result<(), Refusal> {
+/// The reference is kept where each other arm loses something on a further host, too, or makes no difference there; in no
+/// metric that is accepted.
+fn ensure_kept_elsewhere(
+    group: &Group,
+    reference: &str,
+    wanted: Wanted<'_>,
+) -> Result<(), Refusal> {
+    if let Some(row) = group.rows.iter().find(|row| !row.unjudged.is_empty()) {
+        return Err(refusal(
+            format!(
+                "{reference} and {} cannot be compared in {} on {}",
+                row.arm,
+                row.metric.name,
+                row.unjudged.join(", ")
+            ),
+            "measure again there, or merge without that host's results",
+        ));
+    }
     let arms: BTreeSet<&str> = group.rows.iter().map(|row| row.arm.as_str()).collect();
     for arm in arms {
-        let mut of_arm = group.rows.iter().filter(|row| row.arm == arm);
-        let is_same = of_arm.clone().all(|row| row.verdict == Verdict::Equivalent);
+        let counts = |row: &&Row| row.arm == arm && !wanted.accepted.contains(&row.metric.name);
+        let mut of_arm = group.rows.iter().filter(counts).peekable();
+        let is_same = of_arm.peek().is_some()
+            && of_arm
+                .clone()
+                .all(|row| row.verdict == Verdict::Equivalent && row.is_the_same_elsewhere());
         let loses =
             of_arm.any(|row| row.verdict == Verdict::Worse && row.is_not_better_elsewhere());
         if !is_same && !loses {

@@ -101,6 +101,16 @@ impl Decision {
         self.scheduler.clone() + &settings.collect::<String>()
     }
 
+    /// The disks that it is for.
+    pub fn whom(&self) -> String {
+        match &self.disk {
+            Disk::Unnamed(_) => {
+                format!("the disk that is called {} here", self.devices.join(", "))
+            }
+            disk => disk.to_string(),
+        }
+    }
+
     /// Part of the names of files and labels: letters, digits and dashes.
     pub fn name(&self) -> String {
         match &self.disk {

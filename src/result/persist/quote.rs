@@ -25,6 +25,30 @@ pub fn regex(text: &str) -> String {
         .collect()
 }
 
+/// Whether a pattern of `text`, in any format, may match this other text: blanks and special characters match any character, and
+/// others any number of them.
+pub fn may_match(text: &str, other: &str) -> bool {
+    let loose = |c: char| !c.is_ascii_alphanumeric() && c != '-' && c.is_ascii();
+    let text: Vec<char> = text.chars().collect();
+    let other: Vec<char> = other.chars().collect();
+    // places[i]: the pattern so far may have matched the first i characters.
+    let mut places = vec![false; other.len() + 1];
+    places[0] = true;
+    for c in text {
+        let mut next = vec![false; other.len() + 1];
+        for i in 0..=other.len() {
+            if !c.is_ascii() {
+                // Any number of characters, those of earlier places among them.
+                next[i] = places[i] || (i > 0 && next[i - 1]);
+            } else if i > 0 && places[i - 1] {
+                next[i] = loose(c) || other[i - 1] == c;
+            }
+        }
+        places = next;
+    }
+    places[other.len()]
+}
+
 /// Whether a pattern of this text still says which disk is meant.
 pub fn is_telling(text: &str) -> bool {
     text.chars().filter(char::is_ascii_alphanumeric).count() >= 3
@@ -84,6 +108,26 @@ mod tests {
                 && !is_device("../sda")
                 && !is_device("a\nb")
         );
+    }
+
+    #[test]
+    fn models_that_a_pattern_cannot_tell_apart_are_found() {
+        for (text, other) in [
+            ("ABC#1", "ABC-1"),
+            ("ABC 1", "ABC_1"),
+            ("Disk \u{56fa}\u{6001} X", "Disk A Y X"),
+            ("ABC", "ABC"),
+        ] {
+            assert!(may_match(text, other), "{text} {other}");
+        }
+        for (text, other) in [
+            ("ABC-1", "ABC#1"),
+            ("ABC", "ABCD"),
+            ("ABCD", "ABC"),
+            ("A", ""),
+        ] {
+            assert!(!may_match(text, other), "{text} {other}");
+        }
     }
 
     #[test]

@@ -44,8 +44,8 @@ fn named(device: &DeviceInfo, wanted: Wanted<'_>) -> Result<Disk, Refusal> {
 
 /// The models of all its disks.
 pub fn of_models(models: &[String]) -> Result<Disk, Refusal> {
-    // udev leaves out blanks at the end.
-    let mut models: Vec<&str> = models.iter().map(|model| model.trim_end()).collect();
+    // udev leaves out blanks at the end, and sysfs has none at the beginning.
+    let mut models: Vec<&str> = models.iter().map(|model| model.trim()).collect();
     models.dedup();
     match models[..] {
         [model] if quote::is_telling(model) => Ok(Disk::Model(model.to_owned())),
@@ -79,9 +79,16 @@ fn alike(disk: &DeviceInfo) -> Result<Alike, Refusal> {
             "give --serial SERIAL",
         ));
     }
+    let size_bytes = disk.size_bytes.ok_or_else(|| unknown("size"))?;
+    if size_bytes == 0 {
+        return Err(refusal(
+            "the disk has no medium, so its size says nothing",
+            "give --serial SERIAL",
+        ));
+    }
     Ok(Alike {
         driver,
         is_rotational: disk.rotational.ok_or_else(|| unknown("kind"))?,
-        size_bytes: disk.size_bytes.ok_or_else(|| unknown("size"))?,
+        size_bytes,
     })
 }

@@ -1,7 +1,7 @@
 //! One answer for each kind of disk, from several files or from the groups of a merged one. Pure.
 
 use super::support::Refusal;
-use super::{Decision, Disk};
+use super::{Decision, Disk, quote};
 
 /// What one file says, or one group of a merged file.
 pub struct Candidate {
@@ -36,6 +36,13 @@ pub fn together(candidates: Vec<Candidate>) -> Result<Together, Refusal> {
             None => kinds.push(vec![one]),
         }
     }
+    let models: Vec<String> = kinds
+        .iter()
+        .filter_map(|kind| match &kind[0].disk {
+            Some(Disk::Model(model)) => Some(model.clone()),
+            _ => None,
+        })
+        .collect();
     let mut all = Together::default();
     for kind in kinds {
         match agreed(kind) {
@@ -43,10 +50,46 @@ pub fn together(candidates: Vec<Candidate>) -> Result<Together, Refusal> {
             Err(left_out) => all.left_out.push(left_out),
         }
     }
+    leave_out_overlapping(&mut all, &models);
     if all.decisions.is_empty() {
         return Err(nothing(&all.left_out));
     }
     Ok(all)
+}
+
+/// Patterns cannot quote every character, so that of one model may match another one, which supports something else or nothing.
+fn leave_out_overlapping(all: &mut Together, models: &[String]) {
+    let given: Vec<(Disk, String)> = all
+        .decisions
+        .iter()
+        .map(|it| (it.disk.clone(), it.what()))
+        .collect();
+    let overlaps = |decision: &Decision| -> Option<String> {
+        let Disk::Model(own) = &decision.disk else {
+            return None;
+        };
+        let mut others = models.iter().filter(|other| *other != own);
+        let clashing = others.find(|other| {
+            let gets = given
+                .iter()
+                .find(|(disk, _)| *disk == Disk::Model((*other).clone()));
+            quote::may_match(own, other) && gets.is_none_or(|(_, what)| *what != decision.what())
+        });
+        clashing.cloned()
+    };
+    let decisions = std::mem::take(&mut all.decisions);
+    for decision in decisions {
+        match overlaps(&decision) {
+            None => all.decisions.push(decision),
+            Some(other) => all.left_out.push(LeftOut {
+                disks: decision.disk.to_string(),
+                why: Refusal {
+                    what: format!("a pattern of this name would match {other}, too"),
+                    hint: "write the rule by hand".to_owned(),
+                },
+            }),
+        }
+    }
 }
 
 /// Disks that nothing names may be any.

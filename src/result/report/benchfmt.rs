@@ -1,5 +1,6 @@
 //! The Go benchmark format, one line per valid round: `benchstat -col /arm FILE` gives a second opinion. Pure.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::escape::{self, component as word};
@@ -17,11 +18,14 @@ pub fn render(results: &[&ResultFile]) -> String {
 fn one(result: &ResultFile) -> String {
     let mut text = String::new();
     let environment = &result.environment;
-    for (key, value) in labels::series(result)
-        .into_iter()
-        .chain(labels::circumstances(result))
-    {
-        let _ = writeln!(text, "{key}: {}", escape::line(&value));
+    let known = labels::series(result).into_iter();
+    let known: BTreeMap<&str, String> = known.chain(labels::circumstances(result)).collect();
+    for key in labels::ALL {
+        // An empty one takes back that of the result before.
+        let value = known
+            .get(key)
+            .map_or(String::new(), |value| escape::line(value));
+        let _ = writeln!(text, "{}", format!("{key}: {value}").trim_end());
     }
     // In one line: benchstat compares no rounds whose keys differ.
     let schedulers = result.design.arms.iter();

@@ -21,7 +21,9 @@ pub fn render(results: &[&ResultFile]) -> String {
 }
 
 fn add(benchmarks: &mut Benchmarks, result: &ResultFile) {
-    let series = labels::series(result).into_iter().map(|(_, value)| value);
+    // Slashes are between parts only.
+    let series = labels::series(result).into_iter();
+    let series = series.map(|(_, value)| value.replace('/', "_"));
     let series: Vec<String> = series.collect();
     let name = |arm: &str| {
         let scheduler = labels::scheduler(result, arm);
@@ -29,7 +31,7 @@ fn add(benchmarks: &mut Benchmarks, result: &ResultFile) {
         if arm.split([',', '=']).any(|part| part == scheduler) {
             format!("{series}/{arm}")
         } else {
-            format!("{series}/{arm}={scheduler}")
+            format!("{series}/{arm} ({scheduler})")
         }
     };
     for row in result.primary() {

@@ -1,5 +1,6 @@
 //! The formats of a report, one row each: the command line, tests and pages are made from this table.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use anyhow::{Context, Result, ensure};
@@ -7,8 +8,8 @@ use serde::Serialize;
 
 use super::text::Look;
 use super::{
-    benchfmt, bmf, csv, escape, github_benchmark, html, junit, ktap, markdown, merge, openmetrics,
-    study, text, traces, tune,
+    benchfmt, bmf, csv, escape, github_benchmark, html, junit, ktap, labels, markdown, merge,
+    openmetrics, study, text, traces, tune,
 };
 use crate::failure::Failure;
 use crate::merge::Merged;
@@ -208,6 +209,7 @@ pub fn make_all(format: &Format, of: &[(String, Source<'_>)], asked: Asked<'_>) 
             "report it alone",
         ));
     }
+    ensure_one_point_each(name, of)?;
     let results: Vec<&ResultFile> = of.iter().flat_map(|(_, source)| source.results()).collect();
     said(make(&results), format)
 }
@@ -233,6 +235,29 @@ pub fn make(format: &Format, of: Source<'_>, asked: Asked<'_>) -> Result<Made> {
         Make::All(make) => make(&of.results()),
     };
     said(made, format)
+}
+
+/// Formats of a history have one value of each series at a time.
+const OF_HISTORY: [&str; 3] = ["bmf", "github-benchmark", "openmetrics"];
+
+fn ensure_one_point_each(name: &str, of: &[(String, Source<'_>)]) -> Result<()> {
+    if !OF_HISTORY.contains(&name) {
+        return Ok(());
+    }
+    let mut known: BTreeMap<Vec<(&str, String)>, &str> = BTreeMap::new();
+    for (file, source) in of {
+        for result in source.results() {
+            if let Some(first) = known.insert(labels::series(result), file) {
+                return Err(Failure::usage(
+                    format!(
+                        "{first} and {file} are of one workload on one disk of one host, and {name} has one value of each series"
+                    ),
+                    "report them one after the other",
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn said(made: Made, format: &Format) -> Result<Made> {

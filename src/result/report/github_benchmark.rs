@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{escape, words};
+use super::{escape, labels, words};
 use crate::statistics::scale::Direction;
 use crate::types::result::{ArmComparison, ResultFile};
 
@@ -13,11 +13,19 @@ pub struct Files {
 }
 
 pub fn render(results: &[&ResultFile]) -> Files {
+    let from = |result: &ResultFile| {
+        if results.len() == 1 {
+            return result.workload.name.clone();
+        }
+        let all = labels::series(result).into_iter();
+        all.map(|(_, value)| value).collect::<Vec<_>>().join(" ")
+    };
     let of = |direction| {
         let entries = results.iter().flat_map(|result| {
             let primary = result.primary();
             let rows = primary.filter(move |c| c.metric.direction == direction);
-            rows.flat_map(|row| entries(result, row))
+            let from = from(result);
+            rows.flat_map(move |row| entries(&from, row))
         });
         let entries: Vec<Value> = entries.collect();
         escape::json(&format!("{:#}\n", json!(entries)))
@@ -28,8 +36,9 @@ pub fn render(results: &[&ResultFile]) -> Files {
     }
 }
 
-fn entries(result: &ResultFile, row: &ArmComparison) -> Vec<Value> {
-    let (workload, metric) = (&result.workload.name, &row.metric);
+/// `from`: the workload; of several results where they are from, too.
+fn entries(from: &str, row: &ArmComparison) -> Vec<Value> {
+    let (workload, metric) = (from, &row.metric);
     let mut entries = Vec::new();
     if let Some(ratio) = row.comparison.ratio {
         entries.push(json!({

@@ -14,6 +14,11 @@ pub fn series(result: &ResultFile) -> Vec<(&'static str, String)> {
     known(all)
 }
 
+/// What [`series`] and [`circumstances`] may have.
+pub const ALL: [&str; 9] = [
+    "host", "device", "workload", "disk", "model", "firmware", "kernel", "fio", "iosched",
+];
+
 /// What may change while a history goes on.
 pub fn circumstances(result: &ResultFile) -> Vec<(&'static str, String)> {
     let disks = result.device.disks();

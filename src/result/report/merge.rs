@@ -181,8 +181,8 @@ pub(super) fn remarks(group: &Group) -> Vec<String> {
         let differs = matches!(row.verdict, Verdict::Better | Verdict::Worse);
         if !row.unjudged.is_empty() {
             remarks.push(format!(
-                "{of}: cannot be judged on {}, by what the arm did there or for want of blocks; the other hosts are no evidence that it does \
-                 well.",
+                "{of}: cannot be judged on {}: one of the two arms has no number there, or there are too few blocks; the other hosts are no \
+                 evidence of it.",
                 listed(&row.unjudged)
             ));
         }

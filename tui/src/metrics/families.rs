@@ -1,11 +1,12 @@
 //! The metric families that are exported, with their names, units and help: docs/exporter.md is made from it. Pure.
 
 use iosched_result::measured::histogram::Histogram;
-use iosched_result::measured::snapshot::{DeviceNumbers, DeviceOp, InFlight, Op};
+use iosched_result::measured::snapshot::{DeviceNumbers, DeviceOp, Op};
 use iosched_result::report::escape;
 
 use super::owners::{Key, Owners};
 use super::spread::Spread;
+use super::{about, devices};
 
 #[derive(Clone, Debug)]
 pub struct Family {
@@ -79,9 +80,9 @@ pub fn families(view: &View<'_>) -> Vec<Family> {
         )
     }];
     all.extend(of_ops(view));
-    all.extend(of_devices(view));
-    all.extend(in_flight(view));
-    all.extend(of_disks(view));
+    all.extend(devices::counts(view));
+    all.extend(devices::in_flight(view));
+    all.extend(about::families(view));
     all.extend(of_owners(view.owners));
     all.extend(of_itself(view.own));
     // What is nowhere is left out: an absent series is not 0.
@@ -139,190 +140,6 @@ fn of_ops(view: &View<'_>) -> Vec<Family> {
     ]
 }
 
-fn of_devices(view: &View<'_>) -> Vec<Family> {
-    let count = |name, help, of: fn(&DeviceNumbers) -> u64| Family {
-        samples: view
-            .disks
-            .iter()
-            .map(|(device, _)| (labels(&device.name, None), Value::Count(of(device))))
-            .collect(),
-        ..counter(name, help, None)
-    };
-    vec![
-        count("iosched_merged_bios", "Bios merged into a request.", |it| {
-            it.merges.bios()
-        }),
-        count(
-            "iosched_merged_requests",
-            "Requests merged into another request.",
-            |it| it.merges.rq,
-        ),
-        count("iosched_errors", "Requests that failed.", |it| {
-            it.edges.errors
-        }),
-        count(
-            "iosched_requeues",
-            "How often the driver returned a request.",
-            |it| it.edges.requeues,
-        ),
-        count(
-            "iosched_scheduler_changes",
-            "Changes of the scheduler, made by any process.",
-            |it| it.edges.switches,
-        ),
-        count(
-            "iosched_straddlers",
-            "Requests started under one scheduler and completed under another: in no other count.",
-            |it| it.edges.straddlers,
-        ),
-        count(
-            "iosched_lost",
-            "Requests that a histogram lacks because of the probe. Above 0.1 % of the I/Os, percentiles are doubtful.",
-            |it| it.quality.lost_events(),
-        ),
-        count(
-            "iosched_throttled_bios",
-            "Bios that a limit of a control group (io.max) held back before they were queued.",
-            |it| it.edges.throttled,
-        ),
-        Family {
-            samples: view
-                .disks
-                .iter()
-                .map(|(device, _)| {
-                    let stalled = device.stalled_ns as f64 / 1e9;
-                    (labels(&device.name, None), Value::Number(stalled))
-                })
-                .collect(),
-            ..counter(
-                "iosched_stalled",
-                "Time that threads with other I/O in flight were blocked until they got a request for the next one, summed over threads.",
-                Some("seconds"),
-            )
-        },
-        waits(view),
-    ]
-}
-
-fn in_flight(view: &View<'_>) -> Vec<Family> {
-    let number = |name, help, unit, of: fn(InFlight) -> f64| Family {
-        samples: view
-            .disks
-            .iter()
-            .filter_map(|(device, _)| {
-                let value = of(device.in_flight?);
-                Some((labels(&device.name, None), Value::Number(value)))
-            })
-            .collect(),
-        ..gauge(name, help, unit)
-    };
-    vec![
-        number(
-            "iosched_queued",
-            "Requests that are started and not yet issued.",
-            Some("requests"),
-            |now| now.queued as f64,
-        ),
-        number(
-            "iosched_issued",
-            "Requests that are issued and not yet completed.",
-            Some("requests"),
-            |now| now.issued as f64,
-        ),
-        number(
-            "iosched_oldest",
-            "Age of the oldest request in flight; 0 without one.",
-            Some("seconds"),
-            |now| now.oldest_ns.unwrap_or(0) as f64 / 1e9,
-        ),
-    ]
-}
-
-/// Threads that slept until they got a request, by the pool whose tag they waited for.
-fn waits(view: &View<'_>) -> Family {
-    let mut samples = Vec::new();
-    for (device, _) in &view.disks {
-        let waits = &device.waits;
-        let tags = [
-            ("driver_tag", waits.driver_tag),
-            ("scheduler_tag", waits.scheduler_tag),
-            ("reserved_tag", waits.reserved_tag),
-        ];
-        let known: u64 = tags.iter().map(|(_, wait)| wait.ns).sum();
-        let other = waits.slept.ns.saturating_sub(known);
-        let all = tags.map(|(name, wait)| (name, wait.ns));
-        for (name, ns) in all.into_iter().chain([("other", other)]) {
-            let mut labels = labels(&device.name, None);
-            labels.push(("for", name.to_owned()));
-            samples.push((labels, Value::Number(ns as f64 / 1e9)));
-        }
-    }
-    Family {
-        samples,
-        ..counter(
-            "iosched_request_wait",
-            "Time that requests' threads slept until they got them, by what for: a tag of the driver, of the scheduler (nr_requests), a reserved one, or something else (throttling, a change of the scheduler).",
-            Some("seconds"),
-        )
-    }
-}
-
-fn of_disks(view: &View<'_>) -> Vec<Family> {
-    let mut about = Vec::new();
-    let mut schedulers = Vec::new();
-    let mut settings = Vec::new();
-    for (device, disk) in &view.disks {
-        let known = [
-            ("identity", &disk.identity),
-            ("model", &disk.model),
-            ("firmware", &disk.firmware),
-        ];
-        let mut own = labels(&device.name, None);
-        own.extend(
-            known
-                .into_iter()
-                .filter_map(|(name, value)| Some((name, label(value.as_ref()?)))),
-        );
-        about.push((own, Value::Count(1)));
-        if let Some(scheduler) = &disk.scheduler {
-            let mut own = labels(&device.name, None);
-            own.push(("scheduler", label(scheduler)));
-            schedulers.push((own, Value::Count(1)));
-        }
-        for (name, value) in &disk.settings {
-            let mut own = labels(&device.name, None);
-            own.push(("setting", label(name)));
-            settings.push((own, Value::Number(*value)));
-        }
-    }
-    vec![
-        Family {
-            samples: about,
-            ..gauge(
-                "iosched_disk",
-                "1; its labels say which disk it is. The identity stays when the kernel calls it otherwise.",
-                Some("info"),
-            )
-        },
-        Family {
-            samples: schedulers,
-            ..gauge(
-                "iosched_scheduler",
-                "1; its label is the scheduler in force.",
-                Some("info"),
-            )
-        },
-        Family {
-            samples: settings,
-            ..gauge(
-                "iosched_setting",
-                "Numeric settings below queue/ of the disk, as in sysfs.",
-                None,
-            )
-        },
-    ]
-}
-
 fn of_owners(owners: &Owners) -> Vec<Family> {
     let all = owners.all();
     let of = |value: fn(&super::owners::Counts) -> Value| -> Vec<(Labels, Value)> {
@@ -347,13 +164,17 @@ fn of_owners(owners: &Owners) -> Vec<Family> {
         },
         Family {
             samples: of(|it| Value::Count(it.bytes)),
-            ..counter("iosched_process_io", "Their bytes.", Some("bytes"))
+            ..counter(
+                "iosched_process_io",
+                "Bytes of the completed requests of these commands.",
+                Some("bytes"),
+            )
         },
         Family {
             samples: of(|it| Value::Number(it.queue_wait_ns as f64 / 1e9)),
             ..counter(
                 "iosched_process_queue_wait",
-                "Their queue wait (Q2D), summed over requests.",
+                "Queue wait (Q2D) of these commands, summed over requests.",
                 Some("seconds"),
             )
         },
@@ -361,7 +182,7 @@ fn of_owners(owners: &Owners) -> Vec<Family> {
             samples: of(|it| Value::Number(it.device_ns as f64 / 1e9)),
             ..counter(
                 "iosched_process_device_time",
-                "Their device time (D2C), summed over requests.",
+                "Device time (D2C) of these commands, summed over requests.",
                 Some("seconds"),
             )
         },
@@ -386,12 +207,16 @@ fn of_itself(own: Own) -> Vec<Family> {
     vec![
         Family {
             samples: one(own.cpu_s.map(Value::Number)),
-            ..counter("process_cpu", "CPU time of the exporter.", Some("seconds"))
+            ..counter(
+                "iosched_exporter_cpu",
+                "CPU time of the exporter itself.",
+                Some("seconds"),
+            )
         },
         Family {
             samples: one(own.resident_bytes.map(Value::Count)),
             ..gauge(
-                "process_resident_memory",
+                "iosched_exporter_resident_memory",
                 "Memory of the exporter that is resident.",
                 Some("bytes"),
             )
@@ -422,22 +247,26 @@ fn of_key(key: &Key) -> Labels {
     ]
 }
 
-fn labels(device: &str, op: Option<Op>) -> Labels {
+pub(super) fn labels(device: &str, op: Option<Op>) -> Labels {
     let device = ("device", label(device));
     let op = op.map(|op| ("operation", op.name().to_owned()));
     [device].into_iter().chain(op).collect()
 }
 
 /// A process chooses its name.
-fn label(text: &str) -> String {
+pub(super) fn label(text: &str) -> String {
     escape::line(text)
 }
 
-fn counter(name: &'static str, help: &'static str, unit: Option<&'static str>) -> Family {
+pub(super) fn counter(
+    name: &'static str,
+    help: &'static str,
+    unit: Option<&'static str>,
+) -> Family {
     family(name, help, unit, Kind::Counter)
 }
 
-fn gauge(name: &'static str, help: &'static str, unit: Option<&'static str>) -> Family {
+pub(super) fn gauge(name: &'static str, help: &'static str, unit: Option<&'static str>) -> Family {
     family(name, help, unit, Kind::Gauge)
 }
 
@@ -457,5 +286,59 @@ fn family(
         unit,
         kind,
         samples: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use iosched_result::measured::snapshot::InFlight;
+
+    use super::*;
+
+    /// Its whole name, as in an exposition.
+    fn name(family: &Family) -> String {
+        let unit = family.unit.map(|unit| format!("_{unit}"));
+        let end = match family.kind {
+            Kind::Counter => "_total",
+            Kind::Gauge | Kind::Histogram => "",
+        };
+        format!("{}{}{end}", family.name, unit.unwrap_or_default())
+    }
+
+    #[test]
+    fn the_page_has_a_row_for_each_metric() {
+        let mut device = DeviceNumbers::new("sda");
+        let read = &mut device.ops[0];
+        (read.ios, read.bytes) = (1, 4096);
+        for histogram in [&mut read.q2d, &mut read.d2c, &mut read.q2c] {
+            histogram.record(1000);
+        }
+        device.in_flight = Some(InFlight::default());
+        let disk = Disk {
+            scheduler: Some("none".to_owned()),
+            settings: vec![("nr_requests".to_owned(), 64.0)],
+            ..Disk::default()
+        };
+        let all = families(&View {
+            version: "1",
+            kernel: "6.12",
+            disks: vec![(&device, &disk)],
+            owners: &Owners::new(1),
+            own: Own {
+                cpu_s: Some(1.0),
+                resident_bytes: Some(1),
+                bpf_s: Some(1.0),
+                probe_bytes: 1,
+            },
+        });
+        let names: BTreeSet<String> = all.iter().map(name).collect();
+        assert_eq!(names.len(), all.len(), "no name twice");
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/exporter.md");
+        let page = std::fs::read_to_string(page).expect("the page");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `iosched_"));
+        let rows = rows.filter_map(|row| Some(format!("iosched_{}", row.split('`').next()?)));
+        assert_eq!(rows.collect::<BTreeSet<String>>(), names);
     }
 }

@@ -1,16 +1,17 @@
 //! A server of one page. It has no TLS and no passwords: it listens on the loopback interface or on a Unix socket, and a
-//! proxy in front of it has both. One connection at a time, each with little time and little room.
+//! proxy in front of it has both. Each client has little time and little room, and keeps no other from its answer.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use iosched_files::socket::Socket;
 use iosched_result::failure::Failure;
+use rustix::event::{PollFd, PollFlags, poll};
 
 use super::text::Format;
 
@@ -18,30 +19,40 @@ use super::text::Format;
 const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST_REQUEST: usize = 8 << 10;
 const HEADERS: usize = 64;
+/// Who has waited longest goes when there are more.
+const MOST_CLIENTS: usize = 64;
 
-pub enum Server {
+pub struct Server {
+    listener: Listener,
+    clients: Vec<Client>,
+}
+
+enum Listener {
     Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
+    Unix(Socket),
 }
 
 /// A connection, of either kind.
-trait Stream: Read + Write {
-    fn limit(&self, time: Duration) -> std::io::Result<()>;
+trait Stream: Read + Write + AsFd {}
+
+impl Stream for TcpStream {}
+impl Stream for UnixStream {}
+
+struct Client {
+    stream: Box<dyn Stream>,
+    state: State,
+    until: Instant,
 }
 
-impl Stream for std::net::TcpStream {
-    fn limit(&self, time: Duration) -> std::io::Result<()> {
-        self.set_read_timeout(Some(time))?;
-        self.set_write_timeout(Some(time))
-    }
+enum State {
+    Asks(Vec<u8>),
+    /// The answer, and how much of it is written.
+    IsTold(Vec<u8>, usize),
+    Done,
 }
 
-impl Stream for UnixStream {
-    fn limit(&self, time: Duration) -> std::io::Result<()> {
-        self.set_read_timeout(Some(time))?;
-        self.set_write_timeout(Some(time))
-    }
-}
+/// Makes the page.
+pub type Page<'a> = &'a mut dyn FnMut(Format) -> Result<Vec<u8>>;
 
 impl Server {
     pub fn tcp(address: SocketAddr) -> Result<Server> {
@@ -53,85 +64,159 @@ impl Server {
         }
         let listener = TcpListener::bind(address).map_err(|error| cannot(&address, &error))?;
         listener.set_nonblocking(true)?;
-        Ok(Server::Tcp(listener))
+        Ok(Server::of(Listener::Tcp(listener)))
     }
 
-    /// Readable and writable for its group; a socket that is there from an exporter that was killed is replaced.
     pub fn unix(path: &Path) -> Result<Server> {
-        let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-        if is_socket && UnixStream::connect(path).is_err() {
-            std::fs::remove_file(path)
-                .with_context(|| format!("removing the old socket {}", path.display()))?;
+        let socket = Socket::bind(path).map_err(|error| cannot(&path.display(), &error))?;
+        socket.listener.set_nonblocking(true)?;
+        Ok(Server::of(Listener::Unix(socket)))
+    }
+
+    fn of(listener: Listener) -> Server {
+        Server {
+            listener,
+            clients: Vec::new(),
         }
-        let listener = UnixListener::bind(path).map_err(|error| cannot(&path.display(), &error))?;
-        listener.set_nonblocking(true)?;
-        Ok(Server::Unix(listener, path.to_owned()))
     }
 
     pub fn name(&self) -> String {
-        match self {
-            Server::Tcp(listener) => match listener.local_addr() {
+        match &self.listener {
+            Listener::Tcp(listener) => match listener.local_addr() {
                 Ok(address) => format!("http://{address}/metrics"),
                 Err(_) => "http".to_owned(),
             },
-            Server::Unix(_, path) => format!("{} (a Unix socket)", path.display()),
+            Listener::Unix(socket) => format!("{} (a Unix socket)", socket.path.display()),
         }
     }
 
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Server::Tcp(listener) => listener.as_fd(),
-            Server::Unix(listener, _) => listener.as_fd(),
+    /// Answers clients for at most this time, and returns when something has happened or a signal has come. Err: the page
+    /// could not be made; what a client does wrong ends its own connection only.
+    pub fn answer(&mut self, at_most: Duration, page: Page<'_>) -> Result<()> {
+        let (mut wanted, mut fds) = (Vec::new(), vec![self.listener.fd()]);
+        for client in &self.clients {
+            wanted.push(match client.state {
+                State::IsTold(..) => PollFlags::OUT,
+                State::Asks(_) | State::Done => PollFlags::IN,
+            });
+            fds.push(client.stream.as_fd());
         }
-    }
-
-    /// Answers who waits, if somebody does. Err: the page could not be made; what a client does wrong ends its own
-    /// connection only.
-    pub fn answer(&self, page: &mut dyn FnMut(Format) -> Result<Vec<u8>>) -> Result<()> {
-        let mut stream: Box<dyn Stream> = match self {
-            Server::Tcp(listener) => match listener.accept() {
-                Ok((stream, _)) => {
-                    stream.set_nonblocking(false)?;
-                    Box::new(stream)
-                }
-                Err(_) => return Ok(()),
-            },
-            Server::Unix(listener, _) => match listener.accept() {
-                Ok((stream, _)) => {
-                    stream.set_nonblocking(false)?;
-                    Box::new(stream)
-                }
-                Err(_) => return Ok(()),
-            },
-        };
-        let Some(asked) = asked(&mut *stream) else {
-            return Ok(());
-        };
-        let answer = match asked {
-            Asked::Metrics { format, is_head } => {
-                let page = page(format)?;
-                let body = if is_head { &[][..] } else { &page };
-                response("200 OK", format.content_type(), page.len(), body)
+        let flags = [PollFlags::IN].into_iter().chain(wanted);
+        let mut fds: Vec<PollFd<'_>> = fds
+            .into_iter()
+            .zip(flags)
+            .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags))
+            .collect();
+        match poll(&mut fds, Some(&at_most.try_into()?)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error).context("waiting for a connection"),
+        }
+        let is_ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        for (client, _) in self
+            .clients
+            .iter_mut()
+            .zip(&is_ready[1..])
+            .filter(|(_, is)| **is)
+        {
+            client.go_on(page)?;
+        }
+        let now = Instant::now();
+        self.clients
+            .retain(|client| now < client.until && !matches!(client.state, State::Done));
+        while let Some(stream) = self.listener.accepted() {
+            if self.clients.len() >= MOST_CLIENTS {
+                self.clients.remove(0);
             }
-            Asked::Root => {
-                let body = ROOT.as_bytes();
-                response("200 OK", "text/html; charset=utf-8", body.len(), body)
-            }
-            Asked::Other(status) => {
-                let body = format!("{status}\n");
-                let body = body.as_bytes();
-                response(status, "text/plain; charset=utf-8", body.len(), body)
-            }
-        };
-        write_in_time(&mut *stream, &answer);
+            self.clients.push(Client {
+                stream,
+                state: State::Asks(Vec::new()),
+                until: now + PATIENCE,
+            });
+        }
         Ok(())
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Server::Unix(_, path) = self {
-            let _ = std::fs::remove_file(path);
+impl Listener {
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Tcp(listener) => listener.as_fd(),
+            Listener::Unix(socket) => socket.listener.as_fd(),
+        }
+    }
+
+    fn accepted(&self) -> Option<Box<dyn Stream>> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, _) = listener.accept().ok()?;
+                stream.set_nonblocking(true).ok()?;
+                Some(Box::new(stream))
+            }
+            Listener::Unix(socket) => {
+                let (stream, _) = socket.listener.accept().ok()?;
+                stream.set_nonblocking(true).ok()?;
+                Some(Box::new(stream))
+            }
+        }
+    }
+}
+
+impl Client {
+    fn go_on(&mut self, page: Page<'_>) -> Result<()> {
+        if let State::Asks(request) = &mut self.state {
+            let asked = match read_more(&mut *self.stream, request) {
+                Said::All(asked) => asked,
+                Said::Part => return Ok(()),
+                Said::Nothing => {
+                    self.state = State::Done;
+                    return Ok(());
+                }
+            };
+            self.state = State::IsTold(answer(&asked, page)?, 0);
+            self.until = Instant::now() + PATIENCE;
+        }
+        if let State::IsTold(answer, written) = &mut self.state {
+            match self.stream.write(&answer[*written..]) {
+                Ok(0) => self.state = State::Done,
+                Ok(more) => {
+                    *written += more;
+                    if *written == answer.len() {
+                        self.state = State::Done;
+                    }
+                }
+                Err(error) if is_passing(&error) => {}
+                Err(_) => self.state = State::Done,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_passing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+enum Said {
+    All(Asked),
+    Part,
+    /// The client is gone.
+    Nothing,
+}
+
+fn read_more(stream: &mut dyn Stream, request: &mut Vec<u8>) -> Said {
+    let mut part = [0; 4096];
+    loop {
+        match stream.read(&mut part) {
+            Ok(0) => return Said::Nothing,
+            Ok(read) => request.extend_from_slice(&part[..read]),
+            Err(error) if is_passing(&error) => return Said::Part,
+            Err(_) => return Said::Nothing,
+        }
+        if let Some(asked) = parsed(request) {
+            return Said::All(asked);
+        }
+        if request.len() > LONGEST_REQUEST {
+            return Said::All(Asked::Other("431 Request Header Fields Too Large"));
         }
     }
 }
@@ -151,25 +236,6 @@ enum Asked {
     Metrics { format: Format, is_head: bool },
     Root,
     Other(&'static str),
-}
-
-/// None: nothing that can be answered came in time.
-fn asked(stream: &mut dyn Stream) -> Option<Asked> {
-    let end = Instant::now() + PATIENCE;
-    let mut request = Vec::new();
-    let mut part = [0; 1024];
-    loop {
-        let left = end.checked_duration_since(Instant::now())?;
-        stream.limit(left.max(Duration::from_millis(1))).ok()?;
-        let read = stream.read(&mut part).ok().filter(|read| *read > 0)?;
-        request.extend_from_slice(&part[..read]);
-        if request.len() > LONGEST_REQUEST {
-            return Some(Asked::Other("431 Request Header Fields Too Large"));
-        }
-        if let Some(asked) = parsed(&request) {
-            return Some(asked);
-        }
-    }
 }
 
 /// None: more is to come.
@@ -199,28 +265,31 @@ fn parsed(request: &[u8]) -> Option<Asked> {
     })
 }
 
+fn answer(asked: &Asked, page: Page<'_>) -> Result<Vec<u8>> {
+    Ok(match asked {
+        Asked::Metrics { format, is_head } => {
+            let page = page(*format)?;
+            let body = if *is_head { &[][..] } else { &page };
+            response("200 OK", format.content_type(), page.len(), body)
+        }
+        Asked::Root => {
+            let body = ROOT.as_bytes();
+            response("200 OK", "text/html; charset=utf-8", body.len(), body)
+        }
+        Asked::Other(status) => {
+            let body = format!("{status}\n");
+            let body = body.as_bytes();
+            response(status, "text/plain; charset=utf-8", body.len(), body)
+        }
+    })
+}
+
 /// `length`: of the whole body, which an answer to HEAD leaves out.
 fn response(status: &str, kind: &str, length: usize, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
     );
     [head.as_bytes(), body].concat()
-}
-
-/// A client that reads slowly gets a part of it.
-fn write_in_time(stream: &mut dyn Stream, mut answer: &[u8]) {
-    let end = Instant::now() + PATIENCE;
-    while let Some(left) = end.checked_duration_since(Instant::now())
-        && !answer.is_empty()
-    {
-        if stream.limit(left.max(Duration::from_millis(1))).is_err() {
-            return;
-        }
-        match stream.write(answer) {
-            Ok(written) if written > 0 => answer = &answer[written..],
-            _ => return,
-        }
-    }
 }
 
 #[cfg(test)]

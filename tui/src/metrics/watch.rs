@@ -68,6 +68,7 @@ impl Watch {
         if self.at.elapsed() < SHORTEST {
             return Ok(Vec::new());
         }
+        let begun = Instant::now();
         let now = self.probe.snapshot()?;
         let interval = Interval::between(&self.last, &now)?;
         let names = &self.names;
@@ -80,8 +81,8 @@ impl Watch {
             };
             (key, of(owner))
         });
-        self.owners.add(self.at.elapsed().as_secs_f64(), each);
-        self.at = Instant::now();
+        self.owners.add(interval.duration_s(), each);
+        self.at = begun;
         self.probe.recycle()?;
         self.probe.reuse(std::mem::replace(&mut self.last, now));
         self.take_new()
@@ -90,10 +91,17 @@ impl Watch {
     /// A name may belong to another disk by now, which the probe then measures in the place of the first.
     fn take_new(&mut self) -> Result<Vec<String>> {
         let mut news = Vec::new();
-        if !self.takes_all {
-            return Ok(news);
-        }
-        for device in Device::lowest()?.devices {
+        let now = if self.takes_all {
+            Device::lowest()?.devices
+        } else {
+            // A disk that was named may come back.
+            let names = self.devices.iter().map(|device| device.name.as_str());
+            let names: Vec<String> = names.map(str::to_owned).collect();
+            let here = names.iter().filter_map(|name| Device::by_name(name).ok()?);
+            here.filter(|device| device.has_requests() && device.size_bytes().unwrap_or(0) > 0)
+                .collect()
+        };
+        for device in now {
             if self.devices.contains(&device) {
                 continue;
             }

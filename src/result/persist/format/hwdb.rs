@@ -26,7 +26,7 @@ pub fn part(decision: &Decision) -> Result<String, Refusal> {
     }
     Ok(format!(
         "{}# Query: systemd-hwdb query 'iosched:model:{pattern}:'\n\n\
-         iosched:model:{pattern}:*\n{properties}\n",
+         iosched:model:{pattern}:\n{properties}\n",
         reasons(decision),
         pattern = glob(model),
     ))

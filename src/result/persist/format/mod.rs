@@ -96,7 +96,7 @@ pub const FORMATS: &[Format] = &[
         "tmpfiles",
         "systemd-tmpfiles: by kernel name, at boot",
         node::tmpfiles,
-        |sheet| Ok(node::all_tmpfiles(sheet)),
+        node::all_tmpfiles,
         |_| Placed::Tmpfiles,
     ),
     row(
@@ -141,7 +141,7 @@ impl Writer {
             match (self.part)(decision) {
                 Ok(part) => parts.push((decision, part)),
                 Err(why) => left_out.push(LeftOut {
-                    disks: decision.disk.to_string(),
+                    disks: decision.whom(),
                     why,
                 }),
             }

@@ -11,12 +11,8 @@ use crate::persist::{Decision, Disk};
 const GKE_SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
 pub fn tmpfiles(decision: &Decision) -> Result<String, Refusal> {
-    if decision.devices.is_empty() {
-        return Err(Refusal {
-            what: "tmpfiles.d knows disks by their kernel names, which differ from host to host"
-                .to_owned(),
-            hint: "use --format udev".to_owned(),
-        });
+    if decision.devices.is_empty() || decision.reasons.len() > 1 {
+        return Err(only_here());
     }
     let mut lines = reasons(decision);
     let scheduler = ("scheduler".to_owned(), decision.scheduler.clone());
@@ -32,16 +28,28 @@ pub fn tmpfiles(decision: &Decision) -> Result<String, Refusal> {
     Ok(lines)
 }
 
-pub fn all_tmpfiles(sheet: &Sheet<'_>) -> String {
+fn only_here() -> Refusal {
+    Refusal {
+        what: "tmpfiles.d knows disks by their kernel names, which differ from host to host"
+            .to_owned(),
+        hint: "name the result of one run on this host, or use --format udev".to_owned(),
+    }
+}
+
+/// Err: of several disks, nobody knows which have these names here.
+pub fn all_tmpfiles(sheet: &Sheet<'_>) -> Result<String, Refusal> {
+    if sheet.parts.len() > 1 || !sheet.left_out.is_empty() {
+        return Err(only_here());
+    }
     let name = sheet.name();
-    format!(
+    Ok(format!(
         "# /etc/tmpfiles.d/{name}.conf\n\
          # This knows the disk by its kernel name only, which may change from boot to boot, and acts once, at boot: use udev if\n\
          # you can.\n\
          # Apply: systemd-tmpfiles --create /etc/tmpfiles.d/{name}.conf\n{}{}",
         left_out(sheet),
         sheet.text()
-    )
+    ))
 }
 
 /// Part of a request of the GKE API (container/v1): `LinuxNodeConfig.diskIoScheduler`. It knows disks by their use only.
@@ -49,8 +57,8 @@ pub fn gke(decision: &Decision) -> Result<String, Refusal> {
     if let Some((attribute, _)) = decision.settings.first() {
         return Err(lacks(attribute));
     }
-    if let Disk::Serial(_) = &decision.disk {
-        return Err(lacks("the scheduler of one disk only"));
+    if let Disk::Serial(_) | Disk::Alike(_) = &decision.disk {
+        return Err(lacks("the scheduler of some disks only"));
     }
     if !GKE_SCHEDULERS.contains(&decision.scheduler.as_str()) {
         return Err(lacks(&format!("the scheduler {}", decision.scheduler)));

@@ -2,20 +2,14 @@
 
 use crate::persist::evidence::MARK;
 use crate::persist::quote::comment;
-use crate::persist::{Decision, Disk, Reason};
+use crate::persist::{Decision, Reason};
 
 /// What was decided, then each measurement, and a line of JSON of each for `iosched doctor`.
 pub fn reasons(decision: &Decision) -> String {
-    let disk = match &decision.disk {
-        Disk::Unnamed(_) => format!(
-            "the disk that is called {} here",
-            decision.devices.join(", ")
-        ),
-        disk => disk.to_string(),
-    };
     let what = format!(
-        "{} for {disk}, by iosched-ab persist. Measured:",
-        decision.what()
+        "{} for {}, by iosched-ab persist. Measured:",
+        decision.what(),
+        decision.whom()
     );
     let each = decision.reasons.iter().map(measured);
     as_comment(&what) + &each.collect::<String>()

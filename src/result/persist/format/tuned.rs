@@ -8,8 +8,8 @@ use crate::persist::quote::regex;
 use crate::persist::support::Refusal;
 use crate::persist::{Decision, Disk};
 
-/// Characters that SCSI has for a model.
-const SCSI_MODEL: usize = 16;
+/// Characters that SCSI has for a model; the last may be a blank, which is left out.
+const SCSI_MODEL: [usize; 2] = [15, 16];
 
 /// The lines of a section of the disk plugin.
 pub fn part(decision: &Decision) -> Result<String, Refusal> {
@@ -32,7 +32,9 @@ pub fn part(decision: &Decision) -> Result<String, Refusal> {
 fn pattern(disk: &Disk) -> Result<String, Refusal> {
     Ok(match disk {
         // sysfs has the first 16 characters of the model of a SCSI or SATA disk, udev may have more.
-        Disk::Model(model) if model.len() == SCSI_MODEL => format!("^ID_MODEL={}", regex(model)),
+        Disk::Model(model) if SCSI_MODEL.contains(&model.len()) => {
+            format!("^ID_MODEL={}", regex(model))
+        }
         Disk::Model(model) => format!("^ID_MODEL={}$", regex(model)),
         Disk::Serial(serial) => format!("^ID_SERIAL={}$", regex(serial)),
         Disk::Alike(_) => {

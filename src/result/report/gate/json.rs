@@ -25,6 +25,9 @@ pub struct GateRecord<'a> {
     schema: &'static str,
     /// The version of the schema.
     schema_version: u32,
+    /// The file that is judged, where several are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
     /// The outcome of all selected comparisons together.
     outcome: Overall,
     /// Exit code of the command: 0 passed, 3 failed, 4 undecided or incomparable, 6 invalid.
@@ -238,6 +241,11 @@ impl Overall {
 }
 
 impl<'a> GateRecord<'a> {
+    #[must_use]
+    pub(super) fn of_file(self, file: Option<&'a str>) -> Self {
+        GateRecord { file, ..self }
+    }
+
     pub(super) fn new(result: &'a ResultFile, judgement: &'a Judgement) -> GateRecord<'a> {
         let why_nothing = match &judgement.decision {
             Decision::Passed | Decision::Failed | Decision::Undecided => &[][..],
@@ -248,6 +256,7 @@ impl<'a> GateRecord<'a> {
         GateRecord {
             schema: SCHEMA,
             schema_version: SCHEMA_VERSION,
+            file: None,
             outcome: Overall::of(&judgement.decision),
             exit_code: judgement.decision.kind().map_or(0, Kind::exit_code),
             summary: headline(judgement),

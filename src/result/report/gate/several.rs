@@ -61,7 +61,8 @@ impl<'a> Together<'a> {
     pub fn decision(&self) -> Decision {
         let any = |is: fn(&Decision) -> bool| self.judged.iter().find(|(_, it)| is(&it.decision));
         let worst = any(|it| matches!(it, Decision::Failed))
-            .or_else(|| any(|it| matches!(it, Decision::Invalid(_) | Decision::Incomparable(_))))
+            .or_else(|| any(|it| matches!(it, Decision::Invalid(_))))
+            .or_else(|| any(|it| matches!(it, Decision::Incomparable(_))))
             .or_else(|| any(|it| *it == Decision::Undecided))
             .or_else(|| self.judged.first());
         worst.map_or(Decision::Undecided, |(_, it)| it.decision.clone())
@@ -89,10 +90,10 @@ impl<'a> Together<'a> {
                 "{} of {all} comparisons {of} failed the gate{names}",
                 count(GateOutcome::Failed)
             ),
-            Decision::Undecided => format!(
-                "{} of {all} comparisons {of} are not decided{names}",
-                count(GateOutcome::Undecided)
-            ),
+            Decision::Undecided => match count(GateOutcome::Undecided) {
+                0 => format!("nothing to decide on{names}"),
+                open => format!("{open} of {all} comparisons {of} are not decided{names}"),
+            },
             Decision::Incomparable(why) => format!("cannot be judged{names}: {}", why.join("; ")),
             Decision::Invalid(why) => format!("{why}{names}"),
         }
@@ -138,7 +139,10 @@ pub fn markdown(of: &Together<'_>) -> String {
         escaped(&of.headline())
     );
     for (done, (result, judgement)) in of.judged.iter().enumerate() {
-        let part = super::markdown(result, judgement);
+        let mut part = super::markdown(result, judgement);
+        if of.has_short_heads {
+            part = format!("#### {}\n\n{part}", escaped(&of.heads[done]));
+        }
         if page.len() + part.len() > ROOM {
             let left = of.judged.len() - done;
             let _ = writeln!(page, "\nThere is no room for {left} more.");
@@ -154,8 +158,11 @@ pub fn markdown(of: &Together<'_>) -> String {
 
 /// A list with an object for each.
 pub fn json(of: &Together<'_>) -> serde_json::Result<String> {
-    let records = of.judged.iter();
-    let records = records.map(|(result, judgement)| GateRecord::new(result, judgement));
+    let records = of.heads.iter().zip(of.judged);
+    let records = records.map(|(head, (result, judgement))| {
+        let file = of.has_short_heads.then_some(head.as_str());
+        GateRecord::new(result, judgement).of_file(file)
+    });
     let text = serde_json::to_string_pretty(&records.collect::<Vec<_>>())?;
     Ok(escape::json(&text) + "\n")
 }
