@@ -40,7 +40,7 @@ fill() {
 	gzip -9n "$doc/CHANGELOG.md"
 	cp -r docs "$doc/docs"
 	install -D -m 755 -t "$doc/examples" contrib/propose-*
-	cp -r contrib/ci "$doc/examples/ci"
+	cp -r contrib/{ci,ansible,duckdb,grafana,prometheus} "$doc/examples/"
 	cp "$work/sbom.cdx.json" "$doc/"
 	chmod -R u=rwX,go=rX "$root"
 	find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
