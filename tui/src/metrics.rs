@@ -5,6 +5,7 @@ mod devices; // counts of disks
 mod families; // names, units and values
 mod http; // a server of one page
 mod owners; // the busiest processes
+mod protobuf; // native histograms
 mod spread; // histograms
 mod text; // the formats
 mod watch; // the probe

@@ -17,8 +17,9 @@ Examples:
   iosched metrics --textfile /var/lib/node_exporter/textfile/iosched.prom
   iosched metrics --once --interval 10 | grep ^iosched_queue_wait
 
-It listens on the loopback interface only, without TLS and passwords: a proxy has those. docs/exporter.md explains each
-metric; contrib/prometheus has rules and a unit, contrib/grafana a dashboard.";
+It listens on the loopback interface only, without TLS and passwords, which a
+proxy has. docs/exporter.md explains each metric; contrib/prometheus has rules
+and a unit, contrib/grafana a dashboard.";
 
 #[derive(Args)]
 pub struct Metrics {

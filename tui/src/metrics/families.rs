@@ -18,6 +18,18 @@ pub struct Family {
     pub samples: Vec<(Labels, Value)>,
 }
 
+impl Family {
+    /// As in an exposition.
+    pub fn whole_name(&self) -> String {
+        let unit = self.unit.map(|unit| format!("_{unit}"));
+        let end = match self.kind {
+            Kind::Counter => "_total",
+            Kind::Gauge | Kind::Histogram => "",
+        };
+        format!("{}{}{end}", self.name, unit.unwrap_or_default())
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Counter,
@@ -297,16 +309,6 @@ mod tests {
 
     use super::*;
 
-    /// Its whole name, as in an exposition.
-    fn name(family: &Family) -> String {
-        let unit = family.unit.map(|unit| format!("_{unit}"));
-        let end = match family.kind {
-            Kind::Counter => "_total",
-            Kind::Gauge | Kind::Histogram => "",
-        };
-        format!("{}{}{end}", family.name, unit.unwrap_or_default())
-    }
-
     #[test]
     fn the_page_has_a_row_for_each_metric() {
         let mut device = DeviceNumbers::new("sda");
@@ -333,11 +335,13 @@ mod tests {
                 probe_bytes: 1,
             },
         });
-        let names: BTreeSet<String> = all.iter().map(name).collect();
+        let names: BTreeSet<String> = all.iter().map(Family::whole_name).collect();
         assert_eq!(names.len(), all.len(), "no name twice");
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/exporter.md");
         let page = std::fs::read_to_string(page).expect("the page");
-        let rows = page.lines().filter_map(|line| line.strip_prefix("| `iosched_"));
+        let rows = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `iosched_"));
         let rows = rows.filter_map(|row| Some(format!("iosched_{}", row.split('`').next()?)));
         assert_eq!(rows.collect::<BTreeSet<String>>(), names);
     }

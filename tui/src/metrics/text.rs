@@ -3,18 +3,12 @@
 
 use anyhow::Result;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{
-    DescriptorEncoder, NativeHistogram, NativeHistogramBuckets, prometheus_protobuf,
-    prometheus_text, text,
-};
+use prometheus_client::encoding::{DescriptorEncoder, prometheus_text, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::families::{Family, Kind, Labels, Value};
-use super::spread::SCHEMA;
-
-/// Below it, a value counts as 0; none is.
-const SMALLEST_S: f64 = 1e-12;
+use super::protobuf;
 
 /// What the reader takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +47,16 @@ impl Format {
 
 /// Err: never, because it is written to memory.
 pub fn encode(families: Vec<Family>, format: Format) -> Result<Vec<u8>> {
+    if format == Format::Protobuf {
+        return Ok(protobuf::encode(&families));
+    }
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Exposed(families)));
     let mut page = String::new();
-    match format {
-        Format::Protobuf => return Ok(prometheus_protobuf::encode_to_vec(&registry)?),
-        Format::OpenMetrics => text::encode(&mut page, &registry)?,
-        Format::Plain => prometheus_text::encode(&mut page, &registry)?,
+    if format == Format::OpenMetrics {
+        text::encode(&mut page, &registry)?;
+    } else {
+        prometheus_text::encode(&mut page, &registry)?;
     }
     Ok(page.into_bytes())
 }
@@ -90,27 +87,11 @@ impl Collector for Exposed {
                     (Kind::Gauge, Value::Count(count)) => sample.encode_gauge(count)?,
                     (Kind::Gauge, Value::Number(number)) => sample.encode_gauge(number)?,
                     (Kind::Histogram, Value::Spread(spread)) => {
-                        let (spans, deltas) = spread.spans_and_deltas();
-                        let native = NativeHistogram {
-                            schema: SCHEMA,
-                            zero_threshold: SMALLEST_S,
-                            zero_count: 0,
-                            negative: NativeHistogramBuckets {
-                                spans: &[],
-                                deltas: &[],
-                            },
-                            positive: NativeHistogramBuckets {
-                                spans: &spans,
-                                deltas: &deltas,
-                            },
-                            created: None,
-                        };
-                        sample.encode_histogram_with_native::<Labels>(
+                        sample.encode_histogram::<Labels>(
                             spread.sum,
                             spread.count,
                             &spread.buckets,
                             None,
-                            native,
                         )?;
                     }
                     _ => return Err(std::fmt::Error),
