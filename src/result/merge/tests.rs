@@ -95,12 +95,14 @@ fn a_copy_is_no_further_run_and_what_says_nothing_is_named() {
         why,
         [
             "it compares an arm with itself",
-            "the run is not complete",
-            "the same run as 0.json"
+            "the same run as 0.json",
+            "the run is not complete; so nothing can be judged on k"
         ]
     );
     assert_eq!(merged.files, 5);
-    assert_eq!(merged.groups[0].hosts.len(), 2);
+    let row = &merged.groups[0].rows[0];
+    assert_eq!((row.votes.len(), row.hosts), (3, 2));
+    assert_eq!(row.unjudged, ["k"]);
 }
 
 /// On one host the arm stalls in every round: the others, where it gains, are no evidence that it does well.

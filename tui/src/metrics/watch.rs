@@ -2,9 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use iosched_files::input;
 use iosched_host::scheduler;
 use iosched_host::system::cgroup::names::Names;
 use iosched_host::system::device::{Device, info};
@@ -178,9 +180,11 @@ fn with_state(device: &Device, disk: Disk) -> Disk {
     }
 }
 
+const STATM_LIMIT: u64 = 4096;
+
 /// Absent where /proc does not say it.
 fn resident_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let text = input::read_text(Path::new("/proc/self/statm"), STATM_LIMIT).ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
 }
