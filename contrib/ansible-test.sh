@@ -5,6 +5,10 @@
 # IOSCHED_BIN: directory of iosched, iosched-ab and iosched-read (default: target/shipped).
 # ANSIBLE_VENV: a virtual environment with ansible-test/requirements.txt (default: made in target/ansible-venv).
 set -euo pipefail
+# Names of network namespaces are mounts, and /run/netns stays one: in a mount namespace of its own they end with the test.
+if [[ $EUID -eq 0 && ${ANSIBLE_TEST_IS_ALONE:-} != 1 ]]; then
+	exec env ANSIBLE_TEST_IS_ALONE=1 unshare --mount --propagation private "$0" "$@"
+fi
 cd "$(dirname "$0")/.."
 parts=("$@")
 [[ $# -gt 0 ]] || parts=(lint sanity hosts)
