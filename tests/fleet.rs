@@ -37,6 +37,16 @@ fn of_host(host: &str, factor: f64) -> Value {
     result
 }
 
+/// The arm fails in every round.
+fn fail_always(result: &mut Value, arm: &str) {
+    for round in result["rounds"].as_array_mut().expect("rounds") {
+        if round["arm"] == arm {
+            round["metrics"] = json!({});
+            round["censored"] = json!("failed");
+        }
+    }
+}
+
 fn fleet(factors: &[f64]) -> (Program, Vec<String>) {
     let program = Program::new(BINARY);
     let hosts = factors.iter().enumerate().map(|(index, factor)| {
@@ -103,12 +113,7 @@ fn hosts_are_merged_in_every_format_and_the_gate_takes_them() {
 fn an_arm_that_fails_on_one_host_does_not_pass() {
     let (program, hosts) = fleet(&[3.0, 3.1, 2.9, 3.05]);
     let mut failing = of_host("db9", 3.0);
-    for round in failing["rounds"].as_array_mut().expect("rounds") {
-        if round["arm"] == "bfq" {
-            round["metrics"] = json!({});
-            round["censored"] = json!("failed");
-        }
-    }
+    fail_always(&mut failing, "bfq");
     fs::write(program.file("db9.json"), failing.to_string()).expect("a file");
     let hosts = [hosts, vec!["db9.json".to_owned()]].concat();
     let text = merge(&program, &hosts, &[]).ends(0, &[]).stdout;
@@ -519,12 +524,7 @@ fn several_runs_are_gated_together_and_reported_in_one_file() {
 fn a_gate_on_many_hosts_names_what_keeps_it() {
     let (program, mut hosts) = fleet(&[3.0, 3.1, 2.9, 3.05]);
     let mut failing = of_host("db9", 3.2);
-    for round in failing["rounds"].as_array_mut().expect("rounds") {
-        if round["arm"] == "bfq" {
-            round["metrics"] = json!({});
-            round["censored"] = json!("failed");
-        }
-    }
+    fail_always(&mut failing, "bfq");
     fs::write(program.file("db9.json"), failing.to_string()).expect("a file");
     hosts.push("db9.json".to_owned());
     merge(&program, &hosts, &["--format", "json", "-o", "fleet.json"]).ends(0, &[]);
@@ -554,12 +554,7 @@ fn a_host_without_an_answer_keeps_its_kind_from_a_rule() {
     let mut failed = Vec::new();
     for (index, arm) in ["none", "bfq"].into_iter().enumerate() {
         let mut result = another(3.2 + index as f64 / 10.0);
-        for round in result["rounds"].as_array_mut().expect("rounds") {
-            if round["arm"] == arm {
-                round["metrics"] = json!({});
-                round["censored"] = json!("failed");
-            }
-        }
+        fail_always(&mut result, arm);
         failed.push(result);
     }
     let mut incomplete = another(3.4);
@@ -590,8 +585,25 @@ fn a_host_without_an_answer_keeps_its_kind_from_a_rule() {
         let text = merge(&program, &all, &[]).ends(0, &[]).stdout;
         assert!(text.contains("cannot be judged on crash"), "{text}");
     }
-    // Another run of that host answers.
-    write("crash-again.json", &another(3.15));
+    // A later run of that host answers; an earlier one does not.
+    let mut again = another(3.15);
+    again["started"] = json!("2026-01-03T04:05:06Z");
+    write("crash-again.json", &again);
+    write("crash.json", &failed[2]);
+    let all = [
+        &good[..],
+        &["crash.json".to_owned(), "crash-again.json".to_owned()],
+    ]
+    .concat();
+    merge(
+        &program,
+        &all,
+        &["--format", "json", "--force", "-o", "fleet.json"],
+    )
+    .ends(0, &[]);
+    program.run(&["persist", "fleet.json"]).ends(5, &[]);
+    again["started"] = json!("2026-03-03T04:05:06Z");
+    write("crash-again.json", &again);
     write("crash.json", &failed[2]);
     let all = [
         &good[..],
@@ -606,7 +618,7 @@ fn a_host_without_an_answer_keeps_its_kind_from_a_rule() {
     text.ends(0, &[]);
     program.run(&["persist", "fleet.json"]).ends(0, &[]);
     let text = merge(&program, &all, &[]).ends(0, &[]).stdout;
-    assert!(text.contains("another run of crash counts"), "{text}");
+    assert!(text.contains("a later run of crash counts"), "{text}");
 }
 
 #[test]
@@ -702,12 +714,7 @@ fn company_makes_nothing_pass_and_no_series_twice() {
 fn an_edited_merged_file_is_refused() {
     let (program, hosts) = fleet(&[3.0, 3.1, 2.9]);
     let mut failing = of_host("db9", 3.2);
-    for round in failing["rounds"].as_array_mut().expect("rounds") {
-        if round["arm"] == "bfq" {
-            round["metrics"] = json!({});
-            round["censored"] = json!("failed");
-        }
-    }
+    fail_always(&mut failing, "bfq");
     fs::write(program.file("db9.json"), failing.to_string()).expect("a file");
     let all = [hosts, vec!["db9.json".to_owned()]].concat();
     merge(&program, &all, &["--format", "json", "-o", "fleet.json"]).ends(0, &[]);
@@ -736,4 +743,36 @@ fn an_edited_merged_file_is_refused() {
             assert_eq!(ended.code, Some(2), "{index} {command}: {ended:?}");
         }
     }
+}
+
+/// Two hosts on which every round of every arm failed have the same values: none. They are two hosts all the same.
+#[test]
+fn runs_without_any_value_are_no_copies() {
+    let program = Program::new(BINARY);
+    let mut all = Vec::new();
+    for (model, factors) in [("ONE 1", [3.0, 3.1, 2.9]), ("TWO 2", [4.0, 4.1, 3.9])] {
+        all.extend(hosts_of(&program, model, &factors));
+        let mut dead = of_host(&format!("dead {model}"), 3.3);
+        dead["device"]["model"] = json!(model);
+        for arm in ["none", "bfq", "mq-deadline,iosched/read_expire=100"] {
+            fail_always(&mut dead, arm);
+        }
+        for round in dead["rounds"].as_array_mut().expect("rounds") {
+            round["reported"] = json!({});
+        }
+        let name = format!("dead-{}.json", model.len() + all.len());
+        fs::write(program.file(&name), dead.to_string()).expect("a file");
+        all.push(name);
+    }
+    let text = merge(&program, &all, &[]).ends(0, &[]).stdout;
+    for model in ["ONE 1", "TWO 2"] {
+        assert!(
+            text.contains(&format!("cannot be judged on dead {model}")),
+            "{text}"
+        );
+    }
+    merge(&program, &all, &["--format", "json", "-o", "fleet.json"]).ends(0, &[]);
+    program
+        .run(&["persist", "fleet.json"])
+        .ends(5, &["for none of them"]);
 }

@@ -272,7 +272,7 @@ fn tuned_reads_the_profile() {
     let text = persist(&result, &["--format", "tuned"]).ends(0, &[]).stdout;
     tuned_reads(&text, "disk ^ID_MODEL=A.disk$ bfq 256\n");
 
-    // Of several models, each has a section.
+    // Each of several models has a section.
     let program = Program::new(BINARY);
     for (name, model) in [("one.json", "A disk"), ("two.json", "Another")] {
         result["device"]["model"] = model.into();

@@ -22,12 +22,10 @@ fn replaced(written: &Written) -> Option<String> {
         return None;
     };
     let there = input::read_text(Path::new(file), LIMIT).ok()?;
-    let rules = |text: &str| -> Vec<String> {
-        let lines = text.lines().map(str::trim);
-        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        lines.map(str::to_owned).collect()
-    };
-    (rules(&there) != rules(&written.text)).then(|| {
+    let lines = there.lines().map(str::trim);
+    let mut rules = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let loses = rules.any(|rule| !written.text.contains(rule));
+    loses.then(|| {
         format!(
             "{file} is there already, with other rules: give this another name, or it replaces them"
         )

@@ -1,10 +1,12 @@
 //! A Unix socket at a path, which is gone when its owner ends.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
 
 pub struct Socket {
     pub listener: UnixListener,
@@ -18,13 +20,14 @@ impl Socket {
         if is_socket && UnixStream::connect(path).is_err() {
             fs::remove_file(path)?;
         }
-        let socket = Socket {
-            listener: UnixListener::bind(path)?,
+        // Its group may connect. By the umask, because the path may lead to something else a moment later.
+        let umask = rustix::process::umask(Mode::from_raw_mode(0o117));
+        let listener = UnixListener::bind(path);
+        rustix::process::umask(umask);
+        Ok(Socket {
+            listener: listener?,
             path: path.to_owned(),
-        };
-        // Whatever the umask: its group may connect.
-        fs::set_permissions(path, Permissions::from_mode(0o660))?;
-        Ok(socket)
+        })
     }
 }
 

@@ -14,8 +14,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use iosched_files::{interrupt, output, stdout};
+use iosched_files::{input, interrupt, output, stdout};
 use iosched_host::safety::privileges;
+use iosched_result::failure::Failure;
 
 use crate::cli::Metrics;
 use crate::stat::{devices, say};
@@ -82,6 +83,7 @@ fn serve(mut watch: Watch, mut server: Server) -> Result<()> {
 
 /// The file is replaced as a whole: who reads it sees one or the other. At the end it is gone, because nobody counts on.
 fn write_each(mut watch: Watch, path: &Path, interval_s: f64) -> Result<()> {
+    ensure_is_ours(path)?;
     let mut next = Instant::now();
     loop {
         say(&watch.look()?);
@@ -94,6 +96,22 @@ fn write_each(mut watch: Watch, path: &Path, interval_s: f64) -> Result<()> {
             say(&watch.look()?);
         }
     }
+}
+
+/// A file that is there is replaced only if an exporter wrote it.
+fn ensure_is_ours(path: &Path) -> Result<()> {
+    const BEGINS: &str = "# HELP iosched_build_info";
+    const LIMIT: u64 = 64 << 20;
+    if !path.exists() || input::read_text(path, LIMIT).is_ok_and(|it| it.starts_with(BEGINS)) {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!(
+            "{} is there, and no exporter of iosched wrote it",
+            path.display()
+        ),
+        "name another file, or remove it",
+    ))
 }
 
 fn once(mut watch: Watch, interval_s: f64) -> Result<()> {

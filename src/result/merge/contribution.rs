@@ -93,15 +93,25 @@ pub fn contribution(file: &str, mut result: ResultFile) -> Result<Contribution, 
     })
 }
 
-/// SHA-256 over the values of all rounds: the same for copies of one run, whatever they say of host and time.
+/// SHA-256 over the values of all rounds: the same for copies of one run, whatever they say of host and time. Runs without any
+/// value, in which every round failed, are told by host, time and seed.
 pub fn fingerprint(result: &ResultFile) -> [u8; 32] {
     let mut digest = Sha256::new();
+    let mut has_value = false;
     for round in &result.rounds {
-        let all = round.metrics.iter().chain(&round.reported);
-        for (name, value) in all {
+        for (name, value) in round.metrics.iter().chain(&round.reported) {
+            has_value = true;
             digest.update(name.as_bytes());
             digest.update(value.to_bits().to_le_bytes());
         }
+    }
+    if !has_value {
+        let host = result.environment.hostname.as_deref().unwrap_or_default();
+        for text in [host, &result.started] {
+            digest.update(text.as_bytes());
+            digest.update([0]);
+        }
+        digest.update(result.plan.seed.to_le_bytes());
     }
     digest.finalize().into()
 }

@@ -8,7 +8,7 @@ mod pooled; // what all hosts of a group say in one metric
 pub mod read; // a merged file
 pub mod view; // a group as a result, for what judges results
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -211,7 +211,7 @@ pub struct HostVote {
 }
 
 impl Merged {
-    /// With the level shared by all groups, for who takes the failure of one for that of all.
+    /// The same with the level shared by all groups. A gate needs it, which fails as a whole where one group fails.
     #[must_use]
     pub fn with_shared_level(mut self) -> Merged {
         let groups = self.groups.len();
@@ -252,22 +252,27 @@ pub fn merge(contributions: Vec<Contribution>, left_out: Vec<LeftOut>) -> Option
     })
 }
 
-/// Runs without an answer are named. Where their host has another one of the same kind, they are left out; else the host stays,
-/// and cannot be judged.
+/// Runs without an answer are named. Where their host has a later one of the same kind, they are left out; else the host stays,
+/// and cannot be judged: an earlier answer does not stand for a run that failed.
 fn with_last_words(all: Vec<Contribution>) -> (Vec<Contribution>, Vec<LeftOut>) {
-    let answers: BTreeSet<(Kind, String)> = all
-        .iter()
-        .filter(|of| of.why_nothing.is_none())
-        .map(|of| (of.kind.clone(), of.host.clone()))
-        .collect();
+    let mut answers: BTreeMap<(Kind, String), String> = BTreeMap::new();
+    for of in all.iter().filter(|of| of.why_nothing.is_none()) {
+        let latest = answers
+            .entry((of.kind.clone(), of.host.clone()))
+            .or_default();
+        if of.run.started > *latest {
+            latest.clone_from(&of.run.started);
+        }
+    }
     let mut named = Vec::new();
     let kept = all.into_iter().filter(|of| {
         let Some(why) = &of.why_nothing else {
             return true;
         };
-        let has_other = answers.contains(&(of.kind.clone(), of.host.clone()));
-        let then = if has_other {
-            format!("another run of {} counts", of.host)
+        let latest = answers.get(&(of.kind.clone(), of.host.clone()));
+        let has_later = latest.is_some_and(|latest| *latest > of.run.started);
+        let then = if has_later {
+            format!("a later run of {} counts", of.host)
         } else {
             format!("so nothing can be judged on {}", of.host)
         };
@@ -275,7 +280,7 @@ fn with_last_words(all: Vec<Contribution>) -> (Vec<Contribution>, Vec<LeftOut>) 
             file: of.run.file.clone(),
             why: format!("{why}; {then}"),
         });
-        !has_other
+        !has_later
     });
     (kept.collect(), named)
 }

@@ -120,7 +120,7 @@ impl Decision {
         }
     }
 
-    /// With the block of evidence of the run that it is of.
+    /// Adds the block of evidence of the run that the decision is based on.
     #[must_use]
     pub fn with_block(mut self, block: String) -> Decision {
         if let [reason] = &mut self.reasons[..] {

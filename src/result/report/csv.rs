@@ -7,7 +7,7 @@ use super::{escape, labels};
 use crate::metric::{REPORTED, full_name};
 use crate::types::result::{ResultFile, Round};
 
-/// Where the round is from, see `labels`; files of several results have rows of each.
+/// Columns that say on what the round was measured, see `labels`; a file of several results has rows of each.
 const FROM: [&str; 5] = ["host", "device", "model", "kernel", "workload"];
 
 const FIXED: [&str; 15] = [

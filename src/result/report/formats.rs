@@ -75,9 +75,9 @@ impl Made {
 
 /// How a format is made.
 pub enum Make {
-    /// Of one result.
+    /// The format holds one result.
     Each(fn(Source<'_>, Asked<'_>) -> Result<Made>),
-    /// Of any number of results that compare arms, which stand one after the other in one file.
+    /// The format holds any number of results, one after the other.
     All(fn(&[&ResultFile]) -> Made),
 }
 

@@ -60,7 +60,7 @@ fn suite(result: &ResultFile, cases: &[Case]) -> String {
     xml + "  </testsuite>\n"
 }
 
-/// Where the result is from, and the scheduler of each arm.
+/// Says on what the result was measured, and names the scheduler of each arm.
 fn properties(xml: &mut String, result: &ResultFile) {
     let from = labels::series(result)
         .into_iter()

@@ -1,4 +1,4 @@
-//! Where a result is from, in the same words in every export. Pure.
+//! Says on what a result was measured, in the same words in every export. Pure.
 
 use crate::types::result::ResultFile;
 

@@ -18,7 +18,7 @@ pub mod github_benchmark; // github-action-benchmark
 pub mod html; // a page with pictures
 pub mod junit; // JUnit's XML
 pub mod ktap; // KTAP, the kernel's test protocol
-mod labels; // where a result is from
+mod labels; // on what a result was measured
 pub mod level; // whether the disks kept their level
 mod levels; // what the intervals hold, and what a run could detect
 pub mod limits; // which arms stay within what the user set

@@ -33,9 +33,9 @@ fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join("_")
 }
 
-/// Where it is connected: the last PCI address on the way to it, and the SCSI address there without the host, whose number
-/// follows the order of discovery. Without a PCI address, the name of its own directory, unless that is a number of the
-/// kernel too.
+/// Names the place where the disk is connected: the last PCI address on the way to it, and its SCSI address there. The number of
+/// the SCSI host is left out, because it follows the order of discovery. Without a PCI address this is the name of the disk's own
+/// directory, unless the kernel has numbered that, too.
 fn place(directory: &Path) -> Option<String> {
     let device = fs::canonicalize(directory.join("device")).ok()?;
     let names: Vec<&str> = device.iter().filter_map(|name| name.to_str()).collect();

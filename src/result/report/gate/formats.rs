@@ -19,7 +19,7 @@ use crate::types::result::ResultFile;
 pub enum Judged<'a> {
     Run(&'a ResultFile, &'a Judgement),
     Study(&'a StudyResult, &'a StudyJudgement<'a>),
-    /// With each group as a result.
+    /// The merged file, and each of its groups as a result.
     Merged(&'a Merged, &'a Together<'a>),
     Several(&'a Together<'a>),
 }

@@ -75,7 +75,7 @@ impl<'a> Together<'a> {
         let count = |outcome| checks().filter(|check| check.outcome == outcome).count();
         let of = format!("of {}", self.counted());
         let decision = self.decision();
-        // Which of them.
+        // The files that this decision is about.
         let names = self.heads.iter().zip(self.judged);
         let names = names.filter(|(_, (_, it))| it.decision == decision);
         let names: Vec<&str> = names.map(|(head, _)| head.as_str()).collect();
