@@ -68,6 +68,15 @@ static __always_inline void end_requeue(const struct queue *queue, struct inflig
 		add(&owner->requeued_ns, now - state->event_ns);
 }
 
+/*
+ * Whether no request has had this place since the probe was attached: then one that is first seen at its issue was
+ * under way at the attach, and nothing is lost.
+ */
+static __always_inline bool is_pristine(const struct inflight *state)
+{
+	return !state->bios;
+}
+
 /* The request is first seen at its issue: it has no owner, no Q and no G. */
 static __always_inline void start_at_issue(struct queue *queue, struct request *rq, struct inflight *state,
 					   __u32 place)
@@ -166,7 +175,7 @@ static __always_inline int issued(struct request *rq)
 	if (state->request && state->request != (__u64)rq)
 		add(&device->evicted, 1);
 	if (!flush && !passthrough)
-		add(&device->started_late, 1);
+		add(is_pristine(state) ? &device->started_before : &device->started_late, 1);
 	start_at_issue(queue, rq, state, place);
 	return 0;
 }

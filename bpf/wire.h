@@ -155,6 +155,7 @@ struct device_stats {
 	__u64 evicted; /* completion never seen, entry reused */
 	__u64 negative; /* stages with a negative duration, left out */
 	__u64 started_late; /* first seen at the issue: no queue wait */
+	__u64 started_before; /* the same, but under way at the attach: no loss */
 	__u64 unseen; /* first seen at the completion: in flight at the attach, or lost before */
 	__u64 unissued; /* completed with data, but no issue was seen */
 	__u64 owner_overflow; /* I/Os charged to the owner `other` because the table is full */

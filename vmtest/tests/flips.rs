@@ -110,7 +110,7 @@ fn a_hundred_flips_under_load_lose_nothing_unaccounted() {
     assert!(quality.unissued + quality.started_late + quality.unseen <= quality.skipped);
     // Never more than all, and of those all but our own and what was first seen later than its start.
     let own = seen.process_op(pid, Op::Read).ios;
-    let others = quality.started_late + FLIPS as u64;
+    let others = quality.started_late + quality.started_before + FLIPS as u64;
     assert!(own <= ios && own + others >= ios, "{own}");
 }
 

@@ -76,6 +76,7 @@ fn add_counters(numbers: &mut DeviceNumbers, stats: &device_stats) {
     quality.evicted += stats.evicted;
     quality.negative += stats.negative;
     quality.started_late += stats.started_late;
+    quality.started_before += stats.started_before;
     quality.unseen += stats.unseen;
     quality.unissued += stats.unissued;
     quality.owner_overflow += stats.owner_overflow;

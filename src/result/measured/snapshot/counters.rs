@@ -92,6 +92,9 @@ pub struct Quality {
     pub negative: u64,
     /// Requests first seen at their issue: they have no queue wait.
     pub started_late: u64,
+    /// The same where the request was under way when the probe was attached: that is no loss.
+    #[serde(default)]
+    pub started_before: u64,
     /// Requests first seen at their completion: in flight when the probe was attached, or lost before.
     pub unseen: u64,
     /// Requests with data that completed without a visible issue.
@@ -181,6 +184,7 @@ counters!(Quality {
     evicted,
     negative,
     started_late,
+    started_before,
     unseen,
     unissued,
     owner_overflow,
