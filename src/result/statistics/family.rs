@@ -92,8 +92,8 @@ fn smallest_p(family: &[Member]) -> Vec<f64> {
 
 /// Ranks and signs of the residuals; a sign flip does not change the ranks.
 struct Ranked {
-    /// Block, doubled rank (ties share a rank), sign.
-    terms: Vec<(usize, usize, bool)>,
+    /// The sum of doubled ranks with a positive sign, by eight blocks and by how these eight are flipped.
+    sums: Vec<[usize; 256]>,
     /// Two-sided, indexed by the doubled sum of ranks.
     cdf: Arc<[f64]>,
     total: usize,
@@ -104,6 +104,7 @@ impl Ranked {
         let values: Vec<f64> = member.iter().map(|(_, d)| *d).collect();
         let centre = estimate::hodges_lehmann(&values).unwrap_or(0.0);
         let residuals: Vec<f64> = values.iter().map(|d| d - centre).collect();
+        // Ties share a rank.
         let doubled_rank = |x: &f64| {
             let below = residuals.iter().filter(|y| y.abs() < x.abs()).count();
             let same = residuals
@@ -112,25 +113,29 @@ impl Ranked {
                 .count();
             2 * below + same + 1
         };
+        let blocks = member.iter().map(|(block, _)| block + 1).max().unwrap_or(0);
+        let mut sums = vec![[0; 256]; blocks.div_ceil(8)];
+        for ((block, _), x) in member.iter().zip(&residuals) {
+            let (rank, is_positive) = (doubled_rank(x), *x > 0.0);
+            for (flips, sum) in sums[block / 8].iter_mut().enumerate() {
+                let is_flipped = flips >> (block % 8) & 1 == 1;
+                if is_flipped != is_positive {
+                    *sum += rank;
+                }
+            }
+        }
         let n = member.len();
         Ranked {
-            terms: member
-                .iter()
-                .zip(&residuals)
-                .map(|((block, _), x)| (*block, doubled_rank(x), *x > 0.0))
-                .collect(),
+            sums,
             cdf: signed_rank::cdf(n),
             total: n * (n + 1),
         }
     }
 
     fn p(&self, turn: &[u64]) -> f64 {
-        let plus: usize = self
-            .terms
-            .iter()
-            .filter(|(block, _, sign)| (turn[block / 64] >> (block % 64) & 1 == 1) != *sign)
-            .map(|(_, rank, _)| rank)
-            .sum();
+        let flips = turn.iter().flat_map(|word| word.to_le_bytes());
+        let eights = self.sums.iter().zip(flips);
+        let plus: usize = eights.map(|(sums, flips)| sums[usize::from(flips)]).sum();
         let smaller = plus.min(self.total - plus) / 2;
         self.cdf
             .get(smaller)
