@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use iosched_files::{input, interrupt};
 use iosched_result::failure::Failure;
+use iosched_result::head::Head;
 use iosched_result::merge::read::{self as merge_read, UnreadableMerge};
 use iosched_result::merge::{Merged, SCHEMA_VERSION as MERGE_VERSION};
 use iosched_result::read::{self, Unreadable, schema2};
@@ -92,18 +93,18 @@ pub fn bytes(file: &Path) -> Result<Stored> {
 
 /// A result whose bytes were read already.
 pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Input> {
-    let schema = read::schema_of(bytes).unwrap_or_default();
-    if schema.starts_with("tune-")
+    let head = Head::of(bytes).unwrap_or_default();
+    if head.is_of("tune-")
         && let Some(tune) = tune(bytes, name)?
     {
         return Ok(Input::Tune(Box::new(tune)));
     }
-    if schema.starts_with("merge-")
+    if head.is_of("merge-")
         && let Some(merged) = merged(bytes, name)?
     {
         return Ok(Input::Merged(Box::new(merged)));
     }
-    if schema.starts_with("study-")
+    if head.is_of("study-")
         && let Some(study) = study(bytes, name)?
     {
         return Ok(Input::Study(Box::new(study)));

@@ -4,6 +4,7 @@
 //! is that of the programs, and not stable.
 
 pub mod failure; // errors with a hint how to fix them, and their exit codes
+pub mod head; // which schema a file has
 pub mod random; // pseudo-random numbers from a seed
 pub mod text; // names, patterns, numbers and units in texts
 

@@ -10,10 +10,9 @@ mod why; // who waited behind whom
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-
 use crate::analysis::conclude;
 use crate::analysis::shift::DECILES;
+use crate::head::Head;
 use crate::measured::histogram::DEVICE;
 use crate::measured::snapshot::{DeviceOp, Op, Stage};
 use crate::metric::Metric;
@@ -32,26 +31,9 @@ pub enum Unreadable {
     Inconsistent(String),
 }
 
-/// The fields that a file of every version has.
-#[derive(Deserialize)]
-struct Head {
-    schema_version: Option<u64>,
-}
-
-/// The name of the schema that a file says it has: it tells runs, studies, searches and merged files apart.
-pub fn schema_of(bytes: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        #[serde(rename = "$schema")]
-        schema: String,
-    }
-    let named: Named = serde_json::from_slice(bytes).ok()?;
-    Some(named.schema)
-}
-
 /// Draws the conclusions too, if the run was killed before it could.
 pub fn parse(bytes: &[u8]) -> Result<ResultFile, Unreadable> {
-    let head: Head = serde_json::from_slice(bytes).map_err(Unreadable::Json)?;
+    let head = Head::of(bytes).map_err(Unreadable::Json)?;
     let version = head.schema_version.and_then(|it| u32::try_from(it).ok());
     let read = match version {
         Some(SCHEMA_VERSION) => serde_json::from_slice(bytes),

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-
 use super::pooled::from_votes;
 use super::{Group, HostVote, Kind, Merged, Row, SCHEMA_VERSION};
+use crate::head::Head;
 use crate::statistics::verdict::bonferroni;
 use crate::types::result::Design;
 
@@ -19,22 +18,11 @@ pub enum UnreadableMerge {
     Inconsistent(String),
 }
 
-#[derive(Deserialize)]
-struct Head {
-    #[serde(rename = "$schema")]
-    schema: Option<String>,
-    schema_version: Option<u64>,
-}
-
 /// None: it is something else.
 pub fn parse(bytes: &[u8]) -> Result<Option<Merged>, UnreadableMerge> {
-    let Ok(head) = serde_json::from_slice::<Head>(bytes) else {
+    let Some(head) = Head::of(bytes).ok().filter(|head| head.is_of("merge-")) else {
         return Ok(None);
     };
-    let is_merged = |schema: &String| schema.starts_with("merge-");
-    if !head.schema.as_ref().is_some_and(is_merged) {
-        return Ok(None);
-    }
     if let Some(other) = head
         .schema_version
         .filter(|it| *it != u64::from(SCHEMA_VERSION))

@@ -1,16 +1,15 @@
 //! Reads and checks an untrusted result of a study. Pure.
 
-use serde::Deserialize;
-
 use super::result::{SCHEMA_VERSION, StudyResult};
 use super::schema1;
+use crate::head::Head;
 use crate::read;
 
 /// Why the result of a study cannot be used.
 #[derive(Debug)]
 pub enum UnreadableStudy {
     /// The version of the schema, which is not known.
-    Version(u32),
+    Version(u64),
     Json(serde_json::Error),
     Inconsistent {
         cell: String,
@@ -18,24 +17,18 @@ pub enum UnreadableStudy {
     },
 }
 
-/// Fields that tell one result from another.
-#[derive(Deserialize)]
-struct Head {
-    #[serde(rename = "$schema")]
-    schema: String,
-    schema_version: u32,
-}
-
 /// None: it is something else than the result of a study.
 pub fn parse(bytes: &[u8]) -> Result<Option<StudyResult>, UnreadableStudy> {
-    let is_study = |head: &Head| head.schema.starts_with("study-");
-    let Some(head) = serde_json::from_slice(bytes).ok().filter(is_study) else {
+    let Some(head) = Head::of(bytes).ok().filter(|head| head.is_of("study-")) else {
         return Ok(None);
     };
-    let study: StudyResult = match head.schema_version {
-        SCHEMA_VERSION => serde_json::from_slice(bytes),
-        schema1::VERSION => schema1::parse(bytes),
-        other => return Err(UnreadableStudy::Version(other)),
+    let Some(version) = head.schema_version else {
+        return Ok(None);
+    };
+    let study: StudyResult = match u32::try_from(version) {
+        Ok(SCHEMA_VERSION) => serde_json::from_slice(bytes),
+        Ok(schema1::VERSION) => schema1::parse(bytes),
+        _ => return Err(UnreadableStudy::Version(version)),
     }
     .map_err(UnreadableStudy::Json)?;
     for cell in &study.cells {

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-
 use super::search::{self, Step};
 use super::{DEFAULT, SCHEMA_VERSION, TuneResult};
 use crate::analysis::turn::{self, Next};
+use crate::head::Head;
 use crate::read;
 use crate::types::result::{Design, ResultFile, Status};
 
@@ -14,26 +13,20 @@ use crate::types::result::{Design, ResultFile, Status};
 #[derive(Debug)]
 pub enum UnreadableTune {
     /// The version of the schema, which is not known.
-    Version(u32),
+    Version(u64),
     Json(serde_json::Error),
     Inconsistent(String),
 }
 
-#[derive(Deserialize)]
-struct Head {
-    #[serde(rename = "$schema")]
-    schema: String,
-    schema_version: u32,
-}
-
 /// None: it is something else than the result of a search.
 pub fn parse(bytes: &[u8]) -> Result<Option<TuneResult>, UnreadableTune> {
-    let is_tune = |head: &Head| head.schema.starts_with("tune-");
-    let Some(head) = serde_json::from_slice(bytes).ok().filter(is_tune) else {
+    let Some(head) = Head::of(bytes).ok().filter(|head| head.is_of("tune-")) else {
         return Ok(None);
     };
-    if head.schema_version != SCHEMA_VERSION {
-        return Err(UnreadableTune::Version(head.schema_version));
+    match head.schema_version {
+        Some(version) if version == u64::from(SCHEMA_VERSION) => {}
+        Some(other) => return Err(UnreadableTune::Version(other)),
+        None => return Ok(None),
     }
     let tune: TuneResult = serde_json::from_slice(bytes).map_err(UnreadableTune::Json)?;
     check(&tune).map_err(UnreadableTune::Inconsistent)?;
