@@ -1,6 +1,7 @@
 //! The facts of this machine, determined by the code that measures and switches: the probe is loaded and attached, and
 //! a switch passes the same checks as `iosched set`. Changes nothing.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,8 @@ pub struct DiskFacts {
     pub serial: Option<String>,
     pub active: String,
     pub available: Vec<String>,
+    /// Attributes below `queue/` and their values now.
+    pub settings: BTreeMap<String, String>,
     /// Warnings, or the reason why its scheduler cannot be switched.
     pub switch: Result<Vec<String>, Trouble>,
 }
@@ -209,7 +212,7 @@ fn attach(devices: &[Device]) -> Result<Vec<String>, Trouble> {
 }
 
 fn disk(device: &Device) -> DiskFacts {
-    let choice = scheduler::choice(device).ok();
+    let state = scheduler::read(device).ok();
     let intent = Intent {
         arms: &[],
         writes_raw_device: false,
@@ -230,10 +233,14 @@ fn disk(device: &Device) -> DiskFacts {
         firmware: device.firmware(),
         serial: rivals::properties(Path::new("/"), device)
             .and_then(|mut properties| properties.remove("ID_SERIAL")),
-        active: choice
+        active: state
             .as_ref()
-            .map_or("-".to_owned(), |choice| choice.active.clone()),
-        available: choice.map(|choice| choice.available).unwrap_or_default(),
+            .map_or("-".to_owned(), |state| state.active.clone()),
+        available: state
+            .as_ref()
+            .map(|state| state.available.clone())
+            .unwrap_or_default(),
+        settings: state.map(|state| state.settings).unwrap_or_default(),
         switch: switch.map_err(Trouble::from).map(|findings| {
             let warnings = findings.into_iter();
             warnings

@@ -14,6 +14,7 @@ use facts::{DiskFacts, Facts, Trouble};
 use iosched_host::scheduler::known_missing_hint;
 use iosched_result::report::escape;
 use iosched_result::report::page::Page;
+pub use persistent::PersistentSetting;
 
 pub const SCHEMA_VERSION: u32 = 1;
 /// File name of the schema in `docs/`.
@@ -55,6 +56,8 @@ pub struct Diagnosis {
     /// Whether every named disk can be switched; if none was named, whether any disk can.
     pub can_switch: bool,
     pub items: Vec<Item>,
+    /// The settings that `iosched-ab persist` wrote.
+    pub persistent: Vec<PersistentSetting>,
 }
 
 /// `named`: the user named the disks, so every one of them must work.
@@ -68,7 +71,8 @@ pub fn diagnose(facts: &Facts, named: bool) -> Diagnosis {
     items.extend(agents::items(facts));
     items.extend(weights::items(facts));
     items.extend(requests::items(facts));
-    items.extend(persistent::items(facts));
+    let persistent = persistent::settings(facts);
+    items.extend(persistent::items(&persistent));
     let mut switches = facts.disks.iter().map(|disk| disk.switch.is_ok());
     let can_switch = if named {
         !facts.disks.is_empty() && switches.all(|can| can)
@@ -82,6 +86,7 @@ pub fn diagnose(facts: &Facts, named: bool) -> Diagnosis {
         can_measure: facts.probe.is_ok(),
         can_switch: can_switch && facts.can_record,
         items,
+        persistent,
     }
 }
 

@@ -1,12 +1,15 @@
 //! Settings that `iosched-ab persist` wrote, and whether what they are based on still holds. Pure.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::facts::{DiskFacts, Facts};
 use super::{Item, ItemState, agents, item};
-use iosched_host::preflight::rivals::{Agent, Rival};
+use iosched_host::preflight::rivals::{Agent, Rival, Survey};
+use iosched_host::scheduler;
 use iosched_result::persist::Evidence;
 
 const NAME: &str = "persistent setting";
@@ -30,27 +33,78 @@ pub enum Place {
     Other,
 }
 
-/// One line for each setting and disk; nothing where nothing is persistent.
-pub fn items(facts: &Facts) -> Vec<Item> {
-    let mut all: Vec<Item> = Vec::new();
+/// A setting that `iosched-ab persist` wrote, and one disk that it is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PersistentSetting {
+    pub file: String,
+    /// The disk that it is about, by its kernel name; null: no disk of this machine is.
+    pub device: Option<String>,
+    pub scheduler: String,
+    /// Attributes below `queue/` and their values, which it sets with the scheduler; empty also where the version that wrote the
+    /// file did not say so.
+    pub settings: BTreeMap<String, String>,
+    /// Whether all of that is in force now; null without a disk.
+    pub is_in_force: Option<bool>,
+    /// The scheduler in force; null without a disk.
+    pub active: Option<String>,
+    /// Those of the settings that have another value now, which is null if it cannot be read.
+    pub differing: BTreeMap<String, Option<String>>,
+    /// Whether what was measured is still about this disk and this kernel, and no older than a year; null without a disk.
+    pub does_evidence_hold: Option<bool>,
+    /// Why it is not in force, and why the evidence does not hold.
+    pub doubts: Vec<String>,
+    /// What helps.
+    pub remedies: Vec<String>,
+}
+
+/// One for each setting and disk; nothing where nothing is persistent.
+pub fn settings(facts: &Facts) -> Vec<PersistentSetting> {
+    let mut all: Vec<PersistentSetting> = Vec::new();
     let each = facts.kept.iter().flat_map(|kept| {
-        let disks = facts.disks.iter();
-        let disks = disks.filter(|disk| is_for(&kept.evidence, disk));
-        let disks = disks.filter(|disk| !has_better(facts, kept, disk));
-        let found: Vec<Item> = disks.map(|disk| of_disk(facts, kept, disk)).collect();
-        if found.is_empty() && !facts.disks.iter().any(|disk| is_for(&kept.evidence, disk)) {
-            vec![without_disk(kept)]
-        } else {
-            found
+        let meant = facts
+            .disks
+            .iter()
+            .filter(|disk| is_for(&kept.evidence, disk));
+        let (meant, mut found) = (meant.collect::<Vec<_>>(), Vec::new());
+        if meant.is_empty() {
+            found.push(without_disk(kept));
         }
+        let meant = meant.into_iter();
+        found.extend(
+            meant
+                .filter(|disk| !has_better(facts, kept, disk))
+                .map(|disk| of_disk(facts, kept, disk)),
+        );
+        found
     });
     // Several lines of a file may say of one disk that it is not here.
-    for item in each {
-        if !all.contains(&item) {
-            all.push(item);
+    for setting in each {
+        if !all.contains(&setting) {
+            all.push(setting);
         }
     }
     all
+}
+
+/// One line each.
+pub fn items(settings: &[PersistentSetting]) -> Vec<Item> {
+    settings.iter().map(line).collect()
+}
+
+fn line(setting: &PersistentSetting) -> Item {
+    let (file, scheduler) = (&setting.file, &setting.scheduler);
+    let Some(device) = &setting.device else {
+        let found = format!("{file}: {}", setting.doubts.join("; "));
+        return item(NAME, ItemState::Ok, found, "");
+    };
+    let (state, rest) = if setting.doubts.is_empty() {
+        (ItemState::Ok, "its evidence still holds".to_owned())
+    } else {
+        (ItemState::Conflict, setting.doubts.join("; "))
+    };
+    let found = format!("{scheduler} on {device} by {file}: {rest}");
+    item(NAME, state, found, setting.remedies.join("; "))
 }
 
 fn is_for(evidence: &Evidence, disk: &DiskFacts) -> bool {
@@ -76,7 +130,7 @@ fn has_better(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> bool {
     best.is_some_and(|best| !std::ptr::eq(best, kept))
 }
 
-fn without_disk(kept: &Lasting) -> Item {
+fn without_disk(kept: &Lasting) -> PersistentSetting {
     let evidence = &kept.evidence;
     let which = match (&evidence.serial, &evidence.driver, &evidence.model) {
         (Some(serial), ..) => format!("has the serial {serial}"),
@@ -84,35 +138,68 @@ fn without_disk(kept: &Lasting) -> Item {
         (None, None, Some(model)) => format!("is of the model {model}"),
         (None, None, None) => "is meant".to_owned(),
     };
-    let found = format!("{}: no disk here {which}", kept.file);
-    item(NAME, ItemState::Ok, found, "")
+    PersistentSetting {
+        file: kept.file.clone(),
+        device: None,
+        scheduler: evidence.scheduler.clone(),
+        settings: evidence.settings.clone(),
+        is_in_force: None,
+        active: None,
+        differing: BTreeMap::new(),
+        does_evidence_hold: None,
+        doubts: vec![format!("no disk here {which}")],
+        remedies: Vec::new(),
+    }
 }
 
-fn of_disk(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> Item {
+fn of_disk(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> PersistentSetting {
     let evidence = &kept.evidence;
-    let mut doubts = Vec::new();
-    let mut remedies = Vec::new();
-    if disk.active != evidence.scheduler {
+    let (mut doubts, mut remedies) = (Vec::new(), Vec::new());
+    let is_active = disk.active == evidence.scheduler;
+    let differing = if is_active {
+        differing(evidence, disk)
+    } else {
+        BTreeMap::new()
+    };
+    if !is_active {
         let (doubt, remedy) = not_in_force(facts, kept, disk);
         doubts.push(doubt);
         remedies.push(remedy);
+    } else if !differing.is_empty() {
+        doubts.extend(differing.iter().map(|(name, found)| {
+            let found = found.as_deref().unwrap_or("unknown");
+            format!("{name} is {found}, not {}", evidence.settings[name])
+        }));
+        remedies.push(again(facts, kept, disk));
     }
     let old = outdated(facts, evidence, disk);
-    if !old.is_empty() {
+    let does_evidence_hold = old.is_empty();
+    if !does_evidence_hold {
         doubts.extend(old);
         remedies.push("measure again with iosched-ab run, then iosched-ab persist".to_owned());
     }
-    let what = format!("{} on {} by {}", evidence.scheduler, disk.name, kept.file);
-    if doubts.is_empty() {
-        return item(
-            NAME,
-            ItemState::Ok,
-            format!("{what}: its evidence still holds"),
-            "",
-        );
+    PersistentSetting {
+        file: kept.file.clone(),
+        device: Some(disk.name.clone()),
+        scheduler: evidence.scheduler.clone(),
+        settings: evidence.settings.clone(),
+        is_in_force: Some(is_active && differing.is_empty()),
+        active: Some(disk.active.clone()),
+        differing,
+        does_evidence_hold: Some(does_evidence_hold),
+        doubts,
+        remedies,
     }
-    let found = format!("{what}: {}", doubts.join("; "));
-    item(NAME, ItemState::Conflict, found, remedies.join("; "))
+}
+
+/// The settings that have another value now.
+fn differing(evidence: &Evidence, disk: &DiskFacts) -> BTreeMap<String, Option<String>> {
+    let now = evidence.settings.iter().map(|(name, wanted)| {
+        let found = disk.settings.get(name);
+        let is_so = found.is_some_and(|found| scheduler::is_in_force(name, wanted, found));
+        (!is_so).then(|| (name.clone(), found.cloned()))
+    });
+    now.flatten().collect()
 }
 
 /// Why the setting is not in force, and what helps.
@@ -139,13 +226,7 @@ fn not_in_force(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> (String, Str
     {
         return unknown;
     }
-    let of_disk = |rival: &&Rival| rival.disk == disk.name;
-    let Some(own) = survey
-        .rivals
-        .iter()
-        .filter(of_disk)
-        .find(|rival| rival.file == kept.file)
-    else {
+    let Some(own) = own_line(survey, kept, disk) else {
         let remedy = match kept.place {
             Place::Tuned => format!(
                 "run tuned-adm profile {}",
@@ -165,18 +246,39 @@ fn not_in_force(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> (String, Str
         let doubt = format!("overridden by {}:{} ({value})", last.file, last.line);
         return (doubt, against(&kept.file, last));
     }
-    let remedy = match own.agent {
+    (
+        format!("{in_force}; nothing was found that sets it after this file"),
+        apply(own, kept, disk),
+    )
+}
+
+/// The line of the file that sets this disk's scheduler.
+fn own_line<'a>(survey: &'a Survey, kept: &Lasting, disk: &DiskFacts) -> Option<&'a Rival> {
+    let mut own = survey
+        .rivals
+        .iter()
+        .filter(|rival| rival.disk == disk.name && rival.file == kept.file);
+    own.next()
+}
+
+/// What applies the file to the disk once more.
+fn again(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> String {
+    let survey = facts.survey.as_ref().ok();
+    match survey.and_then(|survey| own_line(survey, kept, disk)) {
+        Some(own) => apply(own, kept, disk),
+        None => "look for what sets it, and apply the file again".to_owned(),
+    }
+}
+
+fn apply(own: &Rival, kept: &Lasting, disk: &DiskFacts) -> String {
+    match own.agent {
         Agent::Udev => format!(
             "apply it: udevadm control --reload && udevadm trigger --action=change --sysname-match={}",
             disk.name
         ),
         Agent::Tmpfiles => format!("apply it: systemd-tmpfiles --create {}", kept.file),
         _ => "apply it: tuned-adm verify says what differs".to_owned(),
-    };
-    (
-        format!("{in_force}; nothing was found that sets it after this file"),
-        remedy,
-    )
+    }
 }
 
 /// The name of the profile, and its file.

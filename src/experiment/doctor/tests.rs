@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::facts::effective;
 use super::*;
 use iosched_host::preflight::rivals::engine::Source;
@@ -34,6 +36,7 @@ fn disk_with(name: &str, available: &[&str], switch: Result<Vec<String>, Trouble
         serial: Some("S1".to_owned()),
         active: available[0].to_owned(),
         available: available.iter().map(|&name| name.to_owned()).collect(),
+        settings: BTreeMap::new(),
         switch,
     }
 }
@@ -291,6 +294,10 @@ fn an_error_without_a_hint_of_its_own_has_a_remedy_too() {
 
 type Change = fn(&mut Facts);
 
+fn of_persist(facts: &Facts) -> Vec<Item> {
+    persistent::items(&persistent::settings(facts))
+}
+
 #[test]
 fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
     let evidence = iosched_result::persist::Evidence {
@@ -305,6 +312,7 @@ fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
         rotational: None,
         workload: "randread".into(),
         scheduler: "none".into(),
+        settings: BTreeMap::new(),
         iosched_version: "0.1.0".into(),
     };
     let mut facts = healthy();
@@ -315,7 +323,7 @@ fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
         evidence,
     }];
     let found = |facts: &Facts| {
-        let items = persistent::items(facts);
+        let items = of_persist(facts);
         (items[0].state, items[0].found.clone())
     };
     assert_eq!(found(&facts).0, ItemState::Ok);
@@ -468,6 +476,7 @@ fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
         rotational: None,
         workload: "randread".into(),
         scheduler: "kyber".into(),
+        settings: BTreeMap::new(),
         iosched_version: "0.1.0".into(),
     };
     let own = rival("", 61, Some("kyber"));
@@ -489,6 +498,10 @@ fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
         found.2,
         "give it a name that sorts after 90-x.rules: mv /etc/udev/rules.d/61-x.rules /etc/udev/rules.d/91-x.rules"
     );
+    let of_json = &diagnose(&facts, false).persistent[0];
+    assert_eq!(of_json.device.as_deref(), Some("sda"));
+    assert_eq!(of_json.is_in_force, Some(false));
+    assert_eq!(of_json.active.as_deref(), Some("bfq"));
     let agents = lines(&facts, "other agents");
     assert_eq!(agents[0].0, ItemState::Conflict);
     // The user's own is no conflict.
@@ -516,6 +529,30 @@ fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
             && found.2.contains("udevadm trigger"),
         "{found:?}"
     );
+    // The scheduler is in force, and one of its settings is not.
+    facts.disks[0].active = "kyber".into();
+    let of_rule = [("nr_requests", "128"), ("iosched/read_lat_nsec", "2000000")];
+    facts.kept[0].evidence.settings = of_rule
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    facts.disks[0].settings = facts.kept[0].evidence.settings.clone();
+    assert_eq!(
+        diagnose(&facts, false).persistent[0].is_in_force,
+        Some(true)
+    );
+    let depth = facts.disks[0].settings.get_mut("nr_requests");
+    "64".clone_into(depth.expect("a setting"));
+    let found = &lines(&facts, "persistent setting")[0];
+    assert_eq!(found.0, ItemState::Conflict);
+    assert!(
+        found.1.ends_with("nr_requests is 64, not 128") && found.2.contains("udevadm trigger"),
+        "{found:?}"
+    );
+    facts.disks[0].settings.remove("nr_requests");
+    let of_json = &diagnose(&facts, false).persistent[0];
+    assert_eq!(of_json.is_in_force, Some(false));
+    assert_eq!(of_json.differing.get("nr_requests"), Some(&None));
+    facts.disks[0].active = "bfq".into();
     facts.kept[0].place = persistent::Place::NotRead;
     facts.kept[0].file = "/etc/tuned/iosched-x/tuned.conf".into();
     let found = &lines(&facts, "persistent setting")[0];
@@ -594,6 +631,7 @@ fn evidence_of_another_kernel_beside_that_of_this_one_is_no_doubt() {
         rotational: None,
         workload: "randread".into(),
         scheduler: "none".into(),
+        settings: BTreeMap::new(),
         iosched_version: "0.1.0".into(),
     };
     let kept = |evidence| persistent::Lasting {
@@ -603,7 +641,7 @@ fn evidence_of_another_kernel_beside_that_of_this_one_is_no_doubt() {
     };
     let mut facts = healthy();
     let states = |facts: &Facts| -> Vec<ItemState> {
-        let items = persistent::items(facts).into_iter();
+        let items = of_persist(facts).into_iter();
         items.map(|item| item.state).collect()
     };
     let other = kept(evidence("6.1.0-9"));
@@ -618,7 +656,7 @@ fn evidence_of_another_kernel_beside_that_of_this_one_is_no_doubt() {
     alike.driver = Some("virtio_blk".into());
     alike.size_bytes = Some(10 << 30);
     alike.rotational = Some(false);
-    let says = |facts: &Facts| persistent::items(facts)[0].found.clone();
+    let says = |facts: &Facts| of_persist(facts)[0].found.clone();
     facts.kept = vec![kept(alike.clone())];
     assert!(says(&facts).contains("still holds"), "{}", says(&facts));
     alike.size_bytes = Some(11 << 30);

@@ -22,6 +22,7 @@ pub use iosched_result::types::queue::{Applied, State};
 pub use known::doubts;
 pub use offered::{known_missing_hint, lacks};
 pub use present::present;
+pub use read_back::is_in_force;
 pub use restorable::{needs_a_trial, try_to_restore};
 pub use saved::{SavedQueue, put_back_settings, restore};
 pub use state::{Choice, choice, read};

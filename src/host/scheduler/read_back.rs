@@ -62,6 +62,13 @@ pub(super) fn verify(
     Ok(())
 }
 
+/// Whether the attribute, which has this value now, was set to `wanted`: as written, or as the kernel rounds it. The kernel's own
+/// default may be any value.
+pub fn is_in_force(attribute: &str, wanted: &str, found: &str) -> bool {
+    let is_own_default = attribute == WBT_LAT_USEC && wanted.trim() == "-1";
+    is_own_default || value::acceptance(attribute, wanted, found, jiffy_ns()) != Acceptance::Not
+}
+
 pub(super) fn note_side_effects(
     arm: &Arm,
     before: &SavedQueue,

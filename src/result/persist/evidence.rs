@@ -1,8 +1,11 @@
 //! The basis of a persistent setting, as one line of JSON in a comment, so that `iosched doctor` can check it. Pure.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Disk, quote};
+use crate::types::arm::Arm;
 use crate::types::result::ResultFile;
 
 /// The comment that the line begins with.
@@ -29,12 +32,15 @@ pub struct Evidence {
     pub rotational: Option<bool>,
     pub workload: String,
     pub scheduler: String,
+    /// Attributes below `queue/` and their values, which are set with it. Absent in files of versions that did not say so.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     pub iosched_version: String,
 }
 
 impl Evidence {
     /// Names are written as [`quote::comment`] leaves them.
-    pub fn new(result: &ResultFile, workload: &str, disk: &Disk, scheduler: &str) -> Evidence {
+    pub fn new(result: &ResultFile, workload: &str, disk: &Disk, arm: &Arm) -> Evidence {
         let (environment, device) = (&result.environment, &result.device);
         let optional = |text: &Option<String>| text.as_deref().map(quote::comment);
         let alike = match disk {
@@ -58,7 +64,11 @@ impl Evidence {
             size_bytes: alike.map(|alike| alike.size_bytes),
             rotational: alike.map(|alike| alike.is_rotational),
             workload: quote::comment(workload),
-            scheduler: scheduler.to_owned(),
+            scheduler: arm.scheduler.clone(),
+            settings: arm
+                .queue_settings()
+                .map(|(name, value)| (name.to_owned(), quote::comment(value)))
+                .collect(),
             iosched_version: quote::comment(&environment.iosched_version),
         }
     }

@@ -122,7 +122,7 @@ pub(super) fn decide_all(basis: &Basis<'_>, wanted: Wanted<'_>) -> Result<Decisi
     let reason = Reason {
         found: claims.chain(about).collect(),
         block: None,
-        evidence: Evidence::new(first, &basis.workload, &disk, &arm.scheduler),
+        evidence: Evidence::new(first, &basis.workload, &disk, arm),
     };
     Ok(Decision {
         arm: arm.label.clone(),
