@@ -493,6 +493,10 @@ fn several_runs_are_gated_together_and_reported_in_one_file() {
     assert!(interval(&files) >= interval(&files[..1]));
     let junit = run(&["gate"], &[&arm[..], &["--format", "junit"]].concat()).ends(0, &[]);
     assert_eq!(junit.stdout.matches("<testsuite ").count(), 2);
+    for file in &files {
+        let named = format!("<property name=\"file\" value=\"{file}\"/>");
+        assert_eq!(junit.stdout.matches(&named).count(), 1, "{file}");
+    }
     run(&["gate"], &["--format", "html"]).ends(2, &["a page is of one result"]);
     // One of them has an arm that is worse.
     fs::write(program.file("bad.json"), of_host("bad", 0.5).to_string()).expect("a file");

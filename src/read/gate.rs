@@ -20,7 +20,7 @@ use iosched_result::types::result::ResultFile;
 
 use crate::choice::{self, metric_name};
 use crate::input::{self, Input, Judged as Verdicts, STDIO};
-use crate::messages::note;
+use crate::messages::note_of;
 use crate::print::Destination;
 
 pub const HELP: &str = "\
@@ -107,7 +107,7 @@ pub fn run(arguments: &Gate) -> Result<()> {
 
 fn of_run(stored: &ResultFile, arguments: &Gate) -> Result<()> {
     let baselines = baselines(arguments)?;
-    let (result, judgement) = judged(stored, &baselines, 1, arguments)?;
+    let (result, judgement) = judged(stored, None, &baselines, 1, arguments)?;
     let made = (arguments.format.it)(Judged::Run(&result, &judgement), arguments.to.width())?;
     let outcome = outcome(
         &judgement.decision,
@@ -125,15 +125,16 @@ fn baselines(arguments: &Gate) -> Result<Vec<(String, ResultFile)>> {
     each.collect()
 }
 
-/// `files`: how many share the level.
+/// `name`: of its file, if there are several. `files`: how many share the level.
 fn judged(
     stored: &ResultFile,
+    name: Option<&str>,
     baselines: &[(String, ResultFile)],
     files: usize,
     arguments: &Gate,
 ) -> Result<(ResultFile, Judgement)> {
     for contradiction in findings::contradictions(stored, &gate::redrawn(stored, 1)) {
-        note(&contradiction);
+        note_of(name, &contradiction);
     }
     let by_level = |files| {
         let result = gate::redrawn(stored, files);
@@ -177,7 +178,7 @@ fn of_runs(arguments: &Gate) -> Result<()> {
                 "name it once: files share the level",
             ));
         }
-        judged(&stored, &baselines, count, arguments)
+        judged(&stored, Some(&name), &baselines, count, arguments)
     });
     let each: Vec<(ResultFile, Judgement)> = each.collect::<Result<_>>()?;
     let names = arguments

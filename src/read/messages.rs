@@ -72,6 +72,14 @@ pub fn note(text: &str) {
     }
 }
 
+/// A note on one file of several; without a name, on the only one.
+pub fn note_of(file: Option<&str>, text: &str) {
+    match file {
+        Some(file) => note(&format!("{file}: {text}")),
+        None => note(text),
+    }
+}
+
 /// Only with --verbose.
 pub fn detail(text: &str) {
     if messages().verbose {

@@ -12,7 +12,7 @@ use iosched_result::types::result::Status;
 
 use crate::choice;
 use crate::input::{self, Input};
-use crate::messages::note;
+use crate::messages::note_of;
 use crate::print::{Destination, pictures};
 
 pub const HELP: &str = "\
@@ -47,8 +47,9 @@ pub struct ReportArguments {
 pub fn run(arguments: &ReportArguments) -> Result<()> {
     let opened = arguments.files.iter().map(|file| {
         let input = input::open(file)?;
-        say_contradictions(&input);
-        Ok((file.display().to_string(), input))
+        let name = file.display().to_string();
+        say_contradictions(&input, (arguments.files.len() > 1).then_some(&*name));
+        Ok((name, input))
     });
     let opened: Vec<(String, Input)> = opened.collect::<Result<_>>()?;
     let sources: Vec<(String, Source<'_>)> = opened
@@ -82,22 +83,18 @@ fn source(input: &Input) -> Source<'_> {
     }
 }
 
-fn say_contradictions(input: &Input) {
-    match input {
-        Input::Run(result) => {
-            for contradiction in contradictions(result, &redrawn(result, 1)) {
-                note(&contradiction);
-            }
-        }
+/// `file`: its name, if there are several.
+fn say_contradictions(input: &Input, file: Option<&str>) {
+    let result = match input {
+        Input::Run(result) => Some(&**result),
         Input::Tune(tune) => {
-            let ended = tune
-                .referee
-                .iter()
-                .filter(|it| it.status == Status::Complete);
-            for contradiction in ended.flat_map(|it| contradictions(it, &redrawn(it, 1))) {
-                note(&contradiction);
-            }
+            let referee = tune.referee.as_ref();
+            referee.filter(|it| it.status == Status::Complete)
         }
-        Input::Study(_) | Input::Merged(_) => {}
+        Input::Study(_) | Input::Merged(_) => None,
+    };
+    let found = result.map(|result| contradictions(result, &redrawn(result, 1)));
+    for contradiction in found.into_iter().flatten() {
+        note_of(file, &contradiction);
     }
 }

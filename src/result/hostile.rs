@@ -132,7 +132,7 @@ fn findings(result: &ResultFile, judgement: &gate::Judgement) -> Vec<String> {
         report::gate::text(result, judgement, Some(80)),
         report::gate::json(result, judgement).expect("JSON"),
         report::gate::markdown(result, judgement),
-        junit::gate(&[(result, judgement)], &[]),
+        junit::gate(&[(result, judgement)], &[], &[]),
     ]
 }
 

@@ -11,19 +11,20 @@ use crate::types::result::ResultFile;
 /// A suite for each result.
 pub fn render(results: &[&ResultFile]) -> String {
     let suites = results.iter();
-    report(suites.map(|result| suite(result, &cases::of_report(result))))
+    report(suites.map(|result| suite(result, None, &cases::of_report(result))))
 }
 
 /// Findings of a gate on the results.
-/// `broken`: counts that are not what the study asserts, which are cases of the first result.
-pub fn gate(judged: &[(&ResultFile, &Judgement)], broken: &[String]) -> String {
+/// `files`: where each is from, if there are several. `broken`: counts that are not what the study asserts, which are cases of the
+/// first result.
+pub fn gate(judged: &[(&ResultFile, &Judgement)], files: &[String], broken: &[String]) -> String {
     let suites = judged.iter().enumerate();
     report(suites.map(|(index, (result, judgement))| {
         let mut cases = cases::of_gate(result, judgement);
         if index == 0 {
             cases.extend(broken.iter().map(|what| cases::broken(what)));
         }
-        suite(result, &cases)
+        suite(result, files.get(index).map(String::as_str), &cases)
     }))
 }
 
@@ -32,7 +33,7 @@ fn report(suites: impl Iterator<Item = String>) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n{suites}</testsuites>\n")
 }
 
-fn suite(result: &ResultFile, cases: &[Case]) -> String {
+fn suite(result: &ResultFile, file: Option<&str>, cases: &[Case]) -> String {
     let count = |is: fn(State) -> bool| cases.iter().filter(|case| is(case.state)).count();
     let mut xml = String::new();
     let _ = write!(
@@ -52,7 +53,7 @@ fn suite(result: &ResultFile, cases: &[Case]) -> String {
         let _ = write!(xml, " hostname=\"{}\"", escaped(hostname));
     }
     let _ = writeln!(xml, "{}>", time(cases::elapsed_s(result)));
-    properties(&mut xml, result);
+    properties(&mut xml, result, file);
     let class = escaped(&format!("iosched-ab.{}", result.workload.name));
     for case in cases {
         testcase(&mut xml, &class, case);
@@ -61,15 +62,16 @@ fn suite(result: &ResultFile, cases: &[Case]) -> String {
 }
 
 /// Says on what the result was measured, and names the scheduler of each arm.
-fn properties(xml: &mut String, result: &ResultFile) {
+fn properties(xml: &mut String, result: &ResultFile, file: Option<&str>) {
     let from = labels::series(result)
         .into_iter()
         .chain(labels::circumstances(result))
         .map(|(name, value)| (name.to_owned(), value));
     let arms = result.design.arms.iter();
     let schedulers = arms.map(|arm| (format!("scheduler of {}", arm.label), arm.scheduler.clone()));
+    let file = file.map(|file| ("file".to_owned(), file.to_owned()));
     *xml += "    <properties>\n";
-    for (name, value) in from.chain(schedulers) {
+    for (name, value) in file.into_iter().chain(from).chain(schedulers) {
         let (name, value) = (escaped(&name), escaped(&value));
         let _ = writeln!(xml, "      <property name=\"{name}\" value=\"{value}\"/>");
     }

@@ -78,7 +78,7 @@ pub const FORMATS: &[Format] = &[
     ),
     Format::new("junit", "One test case per comparison", |judged, _| {
         Ok(Made::Text(match judged {
-            Judged::Run(result, judgement) => junit::gate(&[(result, judgement)], &[]),
+            Judged::Run(result, judgement) => junit::gate(&[(result, judgement)], &[], &[]),
             Judged::Study(_, judged) => of_cells::study_junit(judged),
             Judged::Merged(_, judged) | Judged::Several(judged) => several::junit(judged),
         }))

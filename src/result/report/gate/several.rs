@@ -173,7 +173,8 @@ pub fn junit(of: &Together<'_>) -> String {
         .judged
         .iter()
         .map(|(result, judgement)| (result, judgement));
-    junit::gate(&suites.collect::<Vec<_>>(), &[])
+    let files: &[String] = if of.has_short_heads { &of.heads } else { &[] };
+    junit::gate(&suites.collect::<Vec<_>>(), files, &[])
 }
 
 /// What helps where groups of a merged file are not decided: hosts that keep an arm back, or more of them.

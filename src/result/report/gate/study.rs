@@ -136,5 +136,5 @@ pub fn study_junit(judged: &StudyJudgement<'_>) -> String {
         .iter()
         .map(|(cell, judgement)| (&cell.result, judgement))
         .collect();
-    junit::gate(&suites, &judged.broken)
+    junit::gate(&suites, &[], &judged.broken)
 }
