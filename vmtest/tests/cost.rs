@@ -65,3 +65,51 @@ fn instructions_for_each_io() {
         println!("{scheduler}, 16 a call: {instructions:.0} instructions inside the programs");
     }
 }
+
+/// How the cost grows with the hardware queues: `VMTEST_CPUS=8 vmtest/run -p truth -f queues vmtest/tests/cost.rs`. A disk has no
+/// more queues than the machine has CPUs.
+#[test]
+#[ignore = "for docs/performance.md"]
+fn instructions_by_hardware_queues() {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let job = format!(
+        "{SIXTEEN_A_CALL} --numjobs={cpus} --group_reporting --cpus_allowed=0-{} --cpus_allowed_policy=split",
+        cpus - 1
+    );
+    for scheduler in ["none", "mq-deadline"] {
+        let mut queues = 1;
+        while queues <= cpus {
+            let wanted = queues.to_string();
+            let settings = [
+                ("irqmode", "0"),
+                ("hw_queue_depth", "64"),
+                ("submit_queues", &*wanted),
+            ];
+            let disk = Disk::null_blk(0, &settings);
+            disk.set_scheduler(scheduler);
+            let node = disk.node();
+            let mut probe = probe_of(&disk.device, Detail::default());
+            Fio::run(&node, &job); // warm
+            let each: Vec<f64> = (0..5).map(|_| inside(&probe, &node, &job)).collect();
+            let snapshots: Vec<f64> = (0..5).map(|_| of_a_snapshot(&mut probe)).collect();
+            println!(
+                "{scheduler}, {cpus} threads, {queues} hardware queues: {:.0} instructions for each read, {:.0} for a snapshot; {} KiB in the kernel",
+                median(each),
+                median(snapshots),
+                probe.memory_bytes() / 1024
+            );
+            queues *= 2;
+        }
+    }
+}
+
+fn of_a_snapshot(probe: &mut Probe) -> f64 {
+    let begun = std::time::Instant::now();
+    probe.snapshot().expect("a snapshot");
+    begun.elapsed().as_nanos() as f64 / NS_PER_INSTRUCTION
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
