@@ -106,10 +106,11 @@ make_root() {
 
 # Runs a step with its output in a file, and prints its duration and exit code.
 step() {
-	local log=$1 start=$SECONDS code=0
+	local log=$1 start=${EPOCHREALTIME/[.,]/} code=0 tenths
 	shift
 	"$@" >"$log" 2>&1 </dev/null || code=$?
-	echo "  $((SECONDS - start)) s, exit code $code: ${*:3}"
+	tenths=$(((${EPOCHREALTIME/[.,]/} - start + 50000) / 100000))
+	echo "  $((tenths / 10)).$((tenths % 10)) s, exit code $code: ${*:3}"
 	return $code
 }
 
