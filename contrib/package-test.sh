@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the package of contrib/package.sh on bare systems, uses it as somebody who has only that, removes it, and looks for what
-# is left. Prints how long each step takes. Usage: contrib/package-test.sh [SUITE...]; without SUITE all three.
+# is left; then the .rpm in an empty root, because its programs need nothing of the system. Prints how long each step takes.
+# Usage: contrib/package-test.sh [SUITE...]; without SUITE all three.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source contrib/roots.sh
@@ -39,6 +40,30 @@ for suite in "${suites[@]}"; do
 	files "$root" >"$root.after"
 	expect "$suite" "nothing is left" diff "$root.before" "$root.after"
 done
+
+# rpm for another root, and a program in it without a shell.
+into() { rpm --root "$1" --define '_dbpath /var/lib/rpm' "${@:3}"; }
+alone() { env -i TERM=dumb LANG=C.UTF-8 PATH=/usr/bin HOME=/ "$(command -v chroot)" "$@"; }
+rpm_in_an_empty_root() {
+	local file=$1 root=$place/rpm log=$place/rpm.log left
+	mkdir "$root"
+	expect rpm "it installs" step "$log" into "$root" rpm -i --nodeps --noscripts "$file"
+	expect rpm "its files are as they were packed" step "$log" into "$root" rpm -V --nodeps iosched
+	mount_kernel "$root"
+	expect rpm "it says its version" step "$log" alone "$root" iosched --version
+	expect rpm "the programs can do what they must" step "$log" alone "$root" iosched-ab self-check
+	expect rpm "the first record" step "$log" alone "$root" iosched stat -n 1 -i 0.1 --json
+	expect rpm "it can be removed" step "$log" into "$root" rpm -e --noscripts iosched
+	left=$(cd "$root" && find . -xdev -type f ! -path './var/lib/rpm/*')
+	expect rpm "nothing is left" test -z "$left"
+}
+file=$(compgen -G "$PWD/target/package/iosched-*.rpm" || true)
+echo "== rpm in an empty root"
+if [[ -z $file ]] || ! command -v rpm >/dev/null; then
+	echo "skipped: there is no .rpm, or rpm is not installed"
+else
+	rpm_in_an_empty_root "$file"
+fi
 [[ $tried -eq 1 ]] || { echo "no root directory could be made" >&2; exit 1; }
 if [[ ${#failed[@]} -gt 0 ]]; then
 	printf 'FAILED: %s\n' "${failed[@]}"

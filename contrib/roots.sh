@@ -96,6 +96,13 @@ make_root() {
 		chroot "$root" update-ca-certificates >/dev/null 2>&1
 	fi
 	mkdir "$root/src"
+	mount_kernel "$root"
+}
+
+# What the kernel shows of itself.
+mount_kernel() {
+	local root=$1
+	mkdir -p "$root"/{proc,sys,dev,run}
 	# The root must be a mount point, so that the file system of a path can be found.
 	mount --bind "$root" "$root"
 	mount -t proc proc "$root/proc"
