@@ -1,8 +1,11 @@
-//! Progress on stderr: on a terminal a bar with the remaining time, elsewhere one line per round.
+//! Progress on stderr: on a terminal a bar, elsewhere one line per round; both with the time that is left.
+
+mod bars; // on a terminal
+mod foretold; // the time that is left
 
 use std::io::{IsTerminal, Write};
 
-use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::ProgressBar;
 use iosched_experiment::run::Observer;
 use iosched_experiment::study::ahead::Ahead;
 use iosched_experiment::study::run::StudyObserver;
@@ -20,12 +23,15 @@ use iosched_result::types::plan::Turn;
 use iosched_result::types::result::{ResultFile, Round};
 use iosched_result::types::scratch_place::ScratchPlace;
 
+use self::bars::{bar, of_rounds, spinner};
+use self::foretold::Foretold;
 use iosched_read::messages::{messages, note};
 
 #[derive(Default)]
 pub struct Progress {
     bar: Option<ProgressBar>,
     rounds: usize,
+    left: Foretold,
     waits: bool,
     /// What a load is was said.
     has_watched: bool,
@@ -44,10 +50,7 @@ impl Observer for Progress {
         };
         if done_bytes == 0 && !messages().quiet {
             if std::io::stderr().is_terminal() {
-                let template = "{bar:30} {bytes}/{total_bytes}, {left} left  {msg}";
-                let bar = bar(template, size_bytes);
-                bar.set_message("writing the scratch file");
-                self.bar = Some(bar);
+                self.bar = Some(bar(size_bytes, "writing the scratch file"));
             } else {
                 let line = escape::line(&format!("writing {place}"));
                 let _ = writeln!(std::io::stderr(), "{line}");
@@ -67,10 +70,10 @@ impl Observer for Progress {
         let is_extended = !result.design.extensions.is_empty();
         let most = in_budget.filter(|_| !is_extended).unwrap_or(planned) * result.design.arms.len();
         self.rounds = most.max(result.plan.rounds.len());
+        self.left.begin(result);
         if std::io::stderr().is_terminal() && !messages().quiet {
             self.clear();
-            let template = "{bar:30} {pos}/{len} rounds, {left} left  {msg}";
-            let bar = bar(template, self.rounds as u64);
+            let bar = of_rounds(self.rounds as u64, &self.left);
             bar.set_position(result.rounds.len() as u64);
             self.bar = Some(bar);
         }
@@ -200,11 +203,17 @@ impl Observer for Progress {
             "" => format!("round {}/{} ", round.index + 1, self.rounds),
             cell => cell.to_owned(),
         };
+        let left = if self.cell.is_empty() {
+            self.left.after(result)
+        } else {
+            None
+        };
         let line = escape::line(&format!(
-            "{number}block {}{} {}: {outcome}",
+            "{number}block {}{} {}: {outcome}{}",
             round.block + 1,
             if round.attempt > 0 { " again" } else { "" },
-            round.arm
+            round.arm,
+            left.map_or_else(String::new, |left| format!("; {left}"))
         ));
         match &self.bar {
             Some(bar) => {
@@ -238,6 +247,7 @@ impl TuneObserver for Progress {
             format!(", about {}", units::duration(round_s * rounds as f64))
         });
         note(&format!("{name}: {arms} arms, {rounds} rounds{time}"));
+        self.left.of = " of this stage";
         self.begin(result);
     }
 
@@ -338,30 +348,6 @@ impl StudyObserver for Progress {
         }
         self.pass = pass;
     }
-}
-
-fn spinner() -> ProgressBar {
-    let spinner = ProgressBar::new_spinner();
-    spinner.enable_steady_tick(std::time::Duration::from_millis(200));
-    spinner
-}
-
-fn bar(template: &str, length: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template(template);
-    let bar = ProgressBar::new(length);
-    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    // Nothing is known before the first step.
-    let style = style.with_key(
-        "left",
-        |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let _ = match state.pos() {
-                0 => write!(out, "?"),
-                _ => write!(out, "{:#}", HumanDuration(state.eta())),
-            };
-        },
-    );
-    bar.set_style(style);
-    bar
 }
 
 impl Progress {

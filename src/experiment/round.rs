@@ -216,21 +216,12 @@ impl RoundSetup<'_> {
         } else {
             wait_until_idle(self.machine, disks)?;
         }
-        let pause = self.machine.now() + self.pause_before(planned);
-        idle_until(self.machine, pause)?;
+        let fixed = self.workload.properties().fixed;
+        let pause = planned.pause(fixed, self.ramp + self.time);
+        let until = self.machine.now() + pause;
+        idle_until(self.machine, until)?;
         laps.times.switch_s = laps.lap(self.machine);
         Ok(applied)
-    }
-
-    /// A random part of a second, less in short rounds: it would be most of their time.
-    fn pause_before(&self, planned: &PlannedRound) -> Duration {
-        const LONG: f64 = 20.0;
-        let planned_s = (self.ramp + self.time).as_secs_f64();
-        let share = match self.workload.properties().fixed {
-            Fixed::Work => 1.0,
-            Fixed::Time => (planned_s / LONG).min(1.0),
-        };
-        Duration::from_nanos(planned.phase_ns).mul_f64(share)
     }
 
     fn participants_of(&mut self, whole: &Interval) -> Vec<Participant> {

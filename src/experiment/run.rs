@@ -235,12 +235,12 @@ impl Experiment<'_> {
             if live::waited(limits.as_ref(), &mut bench, observer)? {
                 continue;
             }
-            let begin = bench.machine.now();
             // It may have begun after the first blocks.
             bench.washout = result.design.washout();
             let turned = turns::run_turn(&mut bench, &turn, result, observer)?;
+            let ended = bench.machine.now();
             save(output.as_deref(), result)?;
-            turns::add_time(result, bench.machine.now().saturating_sub(begin));
+            turns::add_time(result, bench.machine.now().saturating_sub(ended));
             live::stopped_reference(result)?;
             turned.ensure_alone()?;
             turned.ensure_hopeful()?;

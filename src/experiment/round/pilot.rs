@@ -34,7 +34,8 @@ impl RoundSetup<'_> {
         if let Some(cold) = self.cold {
             self.machine.drop_pages(cold)?;
         }
-        let paused = self.pause_before(planned);
+        let fixed = self.workload.properties().fixed;
+        let paused = planned.pause(fixed, self.ramp + self.time);
         let task = Task {
             planned,
             arm: &self.arms[planned.arm],

@@ -37,13 +37,14 @@ pub struct TurnOutcome {
     look: Result<()>,
 }
 
-/// Adds the round to `result`.
+/// Adds the round to `result`, and its time.
 pub fn run_turn(
     bench: &mut RoundSetup<'_>,
     turn: &Turn,
     result: &mut ResultFile,
     observer: &mut dyn Observer,
 ) -> Result<TurnOutcome> {
+    let begin = bench.machine.now();
     bench.machine.ensure_uninterrupted()?;
     observer.round_begins(turn, &bench.arms[turn.planned.arm]);
     let RoundOutcome { mut round, rival } = bench.run_round(turn)?;
@@ -61,6 +62,7 @@ pub fn run_turn(
     result.excluded = exclusion::excluded_blocks(result);
     decided::note(result);
     let look = early::look(result);
+    add_time(result, bench.machine.now().saturating_sub(begin));
     if let Some(round) = result.rounds.last() {
         observer.round_ends(result, round);
     }
@@ -132,14 +134,12 @@ impl Experiment<'_> {
                 return Ok(BlockEnd::More);
             }
             is_first = false;
-            let begin = bench.machine.now();
             let turned = match run_turn(&mut bench, &turn, result, observer) {
                 Err(error) if kind_of(&error) == Kind::Lacking => {
                     return Ok(BlockEnd::Hopeless(error));
                 }
                 turned => turned?,
             };
-            add_time(result, bench.machine.now().saturating_sub(begin));
             turned.ensure_alone()?;
             if let Err(error) = turned.ensure_hopeful() {
                 return Ok(BlockEnd::Hopeless(error));

@@ -12,6 +12,7 @@ pub mod exclusion; // whether a round counts
 mod fixed_work; // whether an elapsed time is a result
 pub mod identity;
 mod inputs; // compares the machine and disks of two results
+pub mod left; // how long a run goes on
 mod level; // whether the disks kept their level
 pub mod limits; // whether arms stay within what the user set
 pub mod load; // warnings about busy CPUs and steal time

@@ -135,6 +135,31 @@ fn again(result: &ResultFile, done: &Done, look: usize) -> Option<Turn> {
     Some(turn(result, *first, done.attempts(block)))
 }
 
+/// The rounds that are left until so many blocks count, as things stand: those that were not carried out, and those of blocks that
+/// are repeated.
+pub fn left_until(result: &ResultFile, look: usize) -> Vec<&PlannedRound> {
+    let stopped = result.stopped_arms();
+    let done = Done::of(result);
+    let excluded = exclusion::excluded_blocks(result);
+    let are_repeated = is_tolerable(excluded.len(), look);
+    let is_excluded = |block: usize, attempt: usize| {
+        let mut excluded = excluded.iter();
+        excluded.any(|it| (it.block, it.attempt) == (block, attempt))
+    };
+    let times = |planned: &PlannedRound| match done.attempts(planned.block).checked_sub(1) {
+        None => 1,
+        Some(latest) => {
+            let again = are_repeated && is_excluded(planned.block, latest);
+            usize::from(!done.has(planned, latest)) + usize::from(again)
+        }
+    };
+    let planned = result.plan.rounds.iter();
+    planned
+        .filter(|round| round.block < look && !stopped.contains(&round.arm))
+        .flat_map(|round| std::iter::repeat_n(round, times(round)))
+        .collect()
+}
+
 fn turn(result: &ResultFile, planned: PlannedRound, attempt: usize) -> Turn {
     let index = result.rounds.len();
     Turn {

@@ -19,6 +19,7 @@ pub mod html; // a page with pictures
 pub mod junit; // JUnit's XML
 pub mod ktap; // KTAP, the kernel's test protocol
 mod labels; // on what a result was measured
+pub mod left; // how long a run goes on
 pub mod level; // whether the disks kept their level
 mod levels; // what the intervals hold, and what a run could detect
 pub mod limits; // which arms stay within what the user set

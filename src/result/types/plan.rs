@@ -4,6 +4,8 @@
 //! decided takes no part in later blocks. The same seed, arms and blocks give the same schedule on every machine and in
 //! every later version (a test checks one). The clock and other random sources are not used.
 
+use std::time::Duration;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -12,6 +14,7 @@ use crate::random::below;
 use crate::statistics::carry_over::CarryOver;
 use crate::statistics::layout::Cell;
 use crate::statistics::signed_rank::FEWEST_BLOCKS;
+use crate::types::outcome::Fixed;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -48,6 +51,23 @@ pub struct PlannedRound {
     pub workload_seed: u64,
     /// Idle time before the round, below one second, so that rounds are not in phase with periodic jobs of the host.
     pub phase_ns: u64,
+}
+
+impl PlannedRound {
+    /// The idle time before the round: a random part of a second, less if ramp and window are short, because it would be most of
+    /// their time.
+    pub fn pause(&self, fixed: Fixed, planned: Duration) -> Duration {
+        Duration::from_nanos(self.phase_ns).mul_f64(PlannedRound::share_of_pause(fixed, planned))
+    }
+
+    /// The part of the idle time that is kept.
+    pub fn share_of_pause(fixed: Fixed, planned: Duration) -> f64 {
+        const LONG_S: f64 = 20.0;
+        match fixed {
+            Fixed::Work => 1.0,
+            Fixed::Time => (planned.as_secs_f64() / LONG_S).min(1.0),
+        }
+    }
 }
 
 /// A planned round, and how often its block was repeated before.
