@@ -24,10 +24,10 @@ const POLLS: usize = 160;
 /// In the middle of the window.
 const MIDDLE: Duration = Duration::from_secs(2);
 
-#[path = "run/left_tests.rs"]
-mod time_left;
 #[path = "run/panics_tests.rs"]
 mod panics_in_each_stage;
+#[path = "run/left_tests.rs"]
+mod time_left;
 #[path = "run/traces_tests.rs"]
 mod traces;
 

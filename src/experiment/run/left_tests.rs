@@ -51,9 +51,11 @@ fn a_run_ends_when_it_was_foretold_after_its_first_block() {
     let error = worst_error(FakeMachine::new(&[]), |_| POLLS);
     assert!(error < 0.02, "{error}");
     // An arm whose workload takes long to end, by something from block to block.
-    let error = worst_error(FakeMachine::new(&[]), |call| match call.arm_label.as_str() {
-        "none" => POLLS + call.block % 3,
-        _ => 3 * POLLS + call.block % 5,
+    let error = worst_error(FakeMachine::new(&[]), |call| {
+        match call.arm_label.as_str() {
+            "none" => POLLS + call.block % 3,
+            _ => 3 * POLLS + call.block % 5,
+        }
     });
     assert!(error < 0.1, "{error}");
 }

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::budget;
-use super::turn::{self, Next};
+use super::turn;
+use crate::statistics::stopping::Stopping;
 use crate::types::plan::PlannedRound;
 use crate::types::result::{ResultFile, Round};
 
 /// The rest of a run, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Left {
-    /// Until the verdicts that may end the run are next drawn; None where they are drawn after every block.
+    /// Until the verdicts that may end the run are next drawn; None where they are drawn after every block, or now.
     pub next_s: Option<f64>,
     /// Until the run ends at the latest; None: no number of blocks ends it.
     pub most_s: Option<f64>,
@@ -54,28 +55,27 @@ pub fn left(result: &ResultFile, took_before_s: f64) -> Option<Left> {
 
 fn by_the_plan(result: &ResultFile, costs: &Costs<'_>, most: usize) -> Left {
     let drawn = result.plan.blocks();
-    let (next_s, blocks) = match turn::next(result) {
-        Next::End => (0.0, most),
-        Next::Round(_) => {
-            let left = turn::left_until(result, drawn).into_iter();
-            (left.map(|planned| costs.round_s(planned)).sum(), drawn)
-        }
-        Next::Draw(segment) => {
-            let rounds = segment.blocks * segment.arms.len();
-            (costs.usual_s * rounds as f64, drawn + segment.blocks)
-        }
-    };
+    let left = turn::left_until(result, drawn);
+    let drawn_s: f64 = left.iter().map(|planned| costs.round_s(planned)).sum();
     let arms = result.plan.arms - result.stopped_arms().len();
-    let rounds = most.saturating_sub(blocks) * arms;
-    let most_s = next_s + costs.usual_s * rounds as f64;
+    let rounds = most.saturating_sub(drawn) * arms;
+    let most_s = drawn_s + costs.usual_s * rounds as f64;
     let in_budget_s = result
         .design
         .budget_s
         .filter(|_| result.design.extensions.is_empty())
-        .map(|budget_s| (budget_s - budget::spent_s(result)).max(next_s));
+        .map(|budget_s| (budget_s - budget::spent_s(result)).max(drawn_s));
+    let most_s = in_budget_s.map_or(most_s, |limit_s| limit_s.min(most_s));
+    let has_looks = matches!(result.design.stopping, Stopping::Looks { .. });
+    let next_s = if !has_looks || !result.design.extensions.is_empty() {
+        Some(most_s)
+    } else {
+        // At a look nothing is drawn beyond it, and whether the run goes on takes time to know.
+        (!left.is_empty() || drawn == most).then_some(drawn_s)
+    };
     Left {
-        next_s: Some(next_s),
-        most_s: Some(in_budget_s.map_or(most_s, |limit_s| limit_s.min(most_s))),
+        next_s,
+        most_s: Some(most_s),
     }
 }
 

@@ -197,10 +197,16 @@ fn a_run_with_looks_has_a_next_and_a_last_one() {
         );
     };
     // After the first block the next look is the one after six, with ten more rounds.
-    for (after_blocks, look) in [(1, 6), (5, 6), (6, 8), (7, 8), (8, 12), (13, 16)] {
+    for (after_blocks, look) in [(1, 6), (5, 6), (7, 8), (9, 12), (13, 16)] {
         let (at_s, left) = foretold[2 * after_blocks - 1];
         let left = left.expect("an estimate");
         near(left.next_s, foretold[2 * look - 1].0 - at_s);
+        near(left.most_s, end_s - at_s);
+    }
+    for look in [6, 8, 12, 16] {
+        let (at_s, left) = foretold[2 * look - 1];
+        let left = left.expect("an estimate");
+        assert_eq!(left.next_s, None, "the verdicts are drawn now");
         near(left.most_s, end_s - at_s);
     }
     let (_, last) = foretold[37];
@@ -215,8 +221,8 @@ fn a_run_with_looks_has_a_next_and_a_last_one() {
         "doubled, and not decided"
     );
     let end = foretold.last().and_then(|(_, left)| *left);
-    let end = end.expect("an estimate");
-    assert_eq!((end.next_s, end.most_s), (Some(0.0), Some(0.0)));
+    let next_s = end.expect("an estimate").next_s;
+    assert_eq!(next_s, None);
 }
 
 #[test]
