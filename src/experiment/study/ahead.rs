@@ -35,17 +35,21 @@ impl Took {
     }
 }
 
-/// Least and most time of the open cells; one without a timed or foretold block takes as long as the others on average.
+/// Least and most time of the open cells; the rounds of one without a timed or foretold block take as long as those of the others on
+/// average: that against itself has two arms.
 pub fn left(open: &[(&ResultFile, Took)]) -> Option<(Duration, Duration)> {
-    let mut all = Took::default();
-    for (_, took) in open {
-        (all.blocks, all.time) = (all.blocks + took.blocks, all.time + took.time);
+    let arms_of = |result: &ResultFile| result.design.arms.len() as u32;
+    let (mut rounds, mut time) = (0, Duration::ZERO);
+    for (result, took) in open {
+        (rounds, time) = (rounds + took.blocks * arms_of(result), time + took.time);
     }
-    let usual = all.block();
+    let usual = time.checked_div(rounds);
     let (mut least, mut most) = (Duration::ZERO, Duration::ZERO);
     for (result, took) in open {
         let (stopping, done) = (result.design.stopping, result.blocks_begun());
-        let block = took.block().or(usual)?;
+        let block = took
+            .block()
+            .or_else(|| usual.map(|round| round * arms_of(result)))?;
         let fewest = stopping.next_segment(done).unwrap_or(0);
         let longest = stopping.most_blocks().unwrap_or(done).saturating_sub(done);
         let blocks = |number: usize| block * u32::try_from(number).unwrap_or(u32::MAX);
@@ -74,6 +78,11 @@ mod tests {
         assert_eq!(left(&[(&result, took)]), Some((s(18), s(60))));
         let both = [(&result, took), (&result, Took::default())];
         assert_eq!(left(&both), Some((s(36), s(120))));
+        // Twice the arms are twice the time.
+        let mut four = result.clone();
+        four.design.arms.extend(result.design.arms.clone());
+        let more = [(&result, took), (&four, Took::default())];
+        assert_eq!(left(&more), Some((s(18 + 36), s(60 + 120))));
         let expected = Took {
             expected: Some(s(5)),
             ..Took::default()

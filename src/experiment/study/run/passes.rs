@@ -128,7 +128,6 @@ impl StudyRun<'_> {
                 let begin = machine.now();
                 let run = &mut cells[index];
                 let end = run.experiment.block(machine, &mut cell.result, observer)?;
-                run.took.add(machine.now().saturating_sub(begin));
                 conclude::conclude(&mut cell.result);
                 cell.exact = exact::counted(&run.cell.exact, &cell.result, page_bytes());
                 match end {
@@ -140,6 +139,8 @@ impl StudyRun<'_> {
                     }
                 }
                 self.save(study)?;
+                // With the conclusions and the file, which grow with the study.
+                cells[index].took.add(machine.now().saturating_sub(begin));
             }
             open = stays;
             pass += 1;
