@@ -10,8 +10,8 @@ mod why; // who waited behind whom
 
 use std::collections::BTreeSet;
 
-use crate::analysis::conclude;
 use crate::analysis::shift::DECILES;
+use crate::analysis::{conclude, no_ratio};
 use crate::head::Head;
 use crate::measured::histogram::DEVICE;
 use crate::measured::snapshot::{DeviceOp, Op, Stage};
@@ -44,6 +44,8 @@ pub fn parse(bytes: &[u8]) -> Result<ResultFile, Unreadable> {
     check(&result).map_err(Unreadable::Inconsistent)?;
     if result.status == Status::Running {
         conclude::conclude(&mut result);
+    } else {
+        no_ratio::complete(&mut result);
     }
     Ok(result)
 }

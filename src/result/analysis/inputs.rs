@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::conclude::is_comparable_in;
 use super::controls::sight;
 use super::early::ELAPSED;
+use super::no_ratio;
 use super::table::Table;
 use crate::metric::Metric;
 use crate::statistics::layout::Cell;
@@ -74,6 +75,7 @@ impl Input {
                 sight(table, &self.metric, found.question, found.blocks)
             }),
             arrivals: class == Class::Arrivals,
+            no_ratio: no_ratio::found(table, &self.metric, (&arm, &reference), &self.blocks),
             arm_median: table.median(&arm, &self.metric),
             reference_median: table.median(&reference, &self.metric),
             arm,

@@ -17,6 +17,7 @@ mod level; // whether the disks kept their level
 pub mod limits; // whether arms stay within what the user set
 pub mod load; // warnings about busy CPUs and steal time
 pub mod losses; // which values lost requests could change
+pub mod no_ratio; // why blocks have no ratio
 pub mod noise; // the smallest effect that a machine can show
 mod one_answer; // what commands report means the same in all rounds
 pub mod processes; // what each process got under each arm

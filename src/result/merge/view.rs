@@ -87,6 +87,7 @@ impl Row {
             position_effect: None,
             carry_over_bias: None,
             decided_after_blocks: None,
+            no_ratio: Vec::new(),
             comparison: self.comparison(),
             other_adjustment: None,
             load_slopes: None,

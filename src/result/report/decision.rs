@@ -141,7 +141,7 @@ fn row(row: &ArmComparison) -> String {
         return format!("{name} ({})", without_ratio(row));
     }
     let bound = words::sure_change(comparison).into_iter();
-    let notes: Vec<String> = bound.chain(words::warnings(comparison)).collect();
+    let notes: Vec<String> = bound.chain(words::warnings(row)).collect();
     let notes = if notes.is_empty() {
         String::new()
     } else {
@@ -342,7 +342,7 @@ fn so_far(row: &ArmComparison) -> String {
         return without_ratio(row);
     }
     let (change, interval) = (words::change(comparison), words::interval(comparison));
-    let warnings = words::warnings(comparison);
+    let warnings = words::warnings(row);
     if warnings.is_empty() {
         format!("{change} ({interval})")
     } else {

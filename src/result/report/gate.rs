@@ -304,7 +304,7 @@ fn verdict_and_reasons(check: &Check) -> (String, String) {
         let since = escape::line(&level.since);
         let _ = write!(text, "; worse{beyond} since {since}");
     }
-    let warnings = words::warnings(&check.comparison.comparison);
+    let warnings = words::warnings(&check.comparison);
     (text, warnings.join("; "))
 }
 

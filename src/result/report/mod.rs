@@ -26,6 +26,7 @@ pub mod limits; // which arms stay within what the user set
 pub mod live; // what a live run saw
 pub mod markdown; // Markdown for code hosts
 pub mod merge; // what many hosts say together
+mod no_ratio; // why blocks have no ratio
 pub mod noise; // what an arm against itself tells
 pub mod openmetrics; // Prometheus
 pub mod page; // lines and tables that fit a terminal

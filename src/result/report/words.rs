@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::units::{self, RatioForm};
-use super::{escape, size};
+use super::{escape, no_ratio, size};
 use crate::measured::snapshot::{DeviceNumbers, Op};
 use crate::metric::Metric;
 use crate::statistics::scale::{Direction, Scale};
@@ -194,18 +194,26 @@ pub fn verdict_and_reasons(row: &ArmComparison) -> (String, String) {
         .reasons
         .iter()
         .filter(|reason| !is_said(reason))
-        .map(|reason| in_words(reason, blocks));
+        .map(|reason| of_row(reason, row));
     let reasons: Vec<String> = reasons.collect();
     (word, reasons.join("; "))
 }
 
 /// Warnings about a run's row, whatever else it is compared with.
-pub fn warnings(comparison: &Comparison) -> Vec<String> {
-    let reasons = comparison.reasons.iter();
+pub fn warnings(row: &ArmComparison) -> Vec<String> {
+    let reasons = row.comparison.reasons.iter();
     reasons
         .filter(|reason| !matches!(reason, Reason::NeedsRounds { .. }))
-        .map(|reason| in_words(reason, comparison.blocks))
+        .map(|reason| of_row(reason, row))
         .collect()
+}
+
+fn of_row(reason: &Reason, row: &ArmComparison) -> String {
+    let blocks = row.comparison.blocks;
+    match reason {
+        Reason::Censored { blocks: censored } => no_ratio::words(*censored, blocks, &row.no_ratio),
+        _ => in_words(reason, blocks),
+    }
 }
 
 /// Where stalls outweigh what is usual.
@@ -259,9 +267,7 @@ pub(super) fn in_words(reason: &Reason, blocks: usize) -> String {
         }
         Reason::MeanDisagrees => "the mean says the opposite".to_owned(),
         Reason::Censored { blocks: censored } => {
-            format!(
-                "in {censored} of {blocks} blocks there is no ratio: an arm stalled, failed, did too little, has 0 or a negative value, or the probe lost too much"
-            )
+            no_ratio::words(*censored, blocks, &[])
         }
         Reason::NothingHappened => "0 in every round of both arms".to_owned(),
         Reason::Stopped => "stopped by --stop-if".to_owned(),

@@ -7,6 +7,8 @@ use crate::statistics::carry_over::Contrast;
 use crate::statistics::verdict::{Comparison, Verdict};
 use crate::types::controls::Sight;
 
+use super::no_ratio::NoRatio;
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArmComparison {
@@ -40,6 +42,9 @@ pub struct ArmComparison {
     /// Only in a run with `--rounds open`: the number of blocks of the plan after which it first had a verdict, which stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_after_blocks: Option<usize>,
+    /// Why blocks have no ratio, if some have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_ratio: Vec<NoRatio>,
     #[serde(flatten)]
     pub comparison: Comparison,
     /// Primary rows of a live run: the same comparison with the adjustment for the load before each block if the verdict

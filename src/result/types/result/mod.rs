@@ -3,6 +3,7 @@
 mod comparison; // an arm against the reference in a metric
 mod design; // what the run was to do
 mod devices; // the disks of a result
+mod no_ratio; // why a block has no ratio
 mod round; // one round and the evidence for its numbers
 mod shift; // the deciles of the latencies
 mod trace; // each request of a short time under an arm
@@ -32,6 +33,7 @@ pub use super::decided::Decided;
 pub use comparison::{ArmComparison, Class};
 pub use design::Design;
 pub use devices::{DeviceInfo, GroupInfo};
+pub use no_ratio::{NoRatio, WhyNoRatio};
 pub use round::{Censored, Evidence, Exclusion, Foreign, ForeignProcess, Member, Round, Spoilt};
 pub use shift::{DecileShift, ShiftFunction};
 pub use trace::ArmTrace;
