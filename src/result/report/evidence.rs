@@ -242,7 +242,7 @@ fn doubts(result: &ResultFile) -> Option<String> {
     if !blind.is_empty() {
         let names: Vec<&str> = blind.keys().copied().collect();
         doubts.push(format!(
-            "the negative control {} could not have shown a difference",
+            "the negative control {} varies too much to show whether something else differed",
             names.join(", ")
         ));
     }

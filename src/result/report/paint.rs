@@ -16,7 +16,7 @@ const HEADINGS: [&str; 4] = ["METRIC ", "GATE ", "ARM ", "VALUE "];
 const WARNINGS: [&str; 4] = [
     "NOT COMPLETE",
     "NEGATIVE CONTROL",
-    "BLIND CONTROL",
+    "CONTROL TOO NOISY",
     "HARDLY ANY REQUEST WAITED",
 ];
 

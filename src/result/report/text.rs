@@ -11,6 +11,7 @@ use super::{
 };
 use crate::analysis::{load, turn};
 use crate::measured::snapshot::Quality;
+use crate::metric::CONTROL_CPU;
 use crate::statistics::verdict::Verdict;
 use crate::types::controls::Sight;
 use crate::types::outcome::Fixed;
@@ -183,21 +184,32 @@ fn controls(text: &mut String, result: &ResultFile) {
         );
     }
     for (name, sight) in result.blind_controls() {
-        let _ = writeln!(text, "BLIND CONTROL: {}", blind(name, sight));
+        let _ = writeln!(text, "CONTROL TOO NOISY: {}", blind(name, sight));
     }
 }
 
-/// Differences that a control that shows none does not rule out.
+/// What a control cannot tell that varies by itself.
 fn blind(name: &str, sight: Sight) -> String {
+    let what = if name == CONTROL_CPU {
+        "a fixed loop on a CPU"
+    } else {
+        "reads of a disk of no arm"
+    };
     let varies = sight.spread.map_or_else(String::new, |spread| {
         let percent = spread.exp_m1() * 100.0;
-        format!(" differs by {percent:.1} % between two rounds of one arm, so it")
+        format!("On this machine it differs by {percent:.1} % between two rounds of one arm. ")
     });
-    let sees = match sight.detectable {
-        Some(least) => format!("would show only differences from {:.0} % on", least * 100.0),
-        None => "can show no difference in so few blocks".to_owned(),
+    let shows = match sight.detectable {
+        Some(least) => format!(
+            "It would have noticed only a difference of {:.0} % or more",
+            least * 100.0
+        ),
+        None => "So few blocks can show no difference in it".to_owned(),
     };
-    format!("{name}{varies} {sees}: what else may differ between the arms goes unseen.")
+    format!(
+        "{name} ({what} beside each round) checks whether something else than the scheduler differs between the arms, such as the speed \
+         of the CPUs. {varies}{shows}, so it neither supports nor contradicts the verdicts."
+    )
 }
 
 /// Rounds that count as worse than every other, by arm, so that it is seen beside the verdict under which arm they are.
