@@ -1,5 +1,7 @@
 //! How many arms and blocks a run has, in words. Pure.
 
+use std::collections::BTreeSet;
+
 use super::times;
 use crate::merge::view;
 use crate::statistics::stopping::Stopping;
@@ -14,7 +16,31 @@ pub fn of(result: &ResultFile) -> String {
     format!("{arms} arms x {}", blocks(result))
 }
 
+/// Blocks that do not count are in no row.
 fn blocks(result: &ResultFile) -> String {
+    let (begun, spoilt) = (result.blocks_begun(), spoilt(result));
+    let all = all_blocks(result);
+    if spoilt == 0 {
+        return all;
+    }
+    format!("{all}, of which {} count", begun.saturating_sub(spoilt))
+}
+
+/// How many were begun and have a round that does not count in their last attempt.
+fn spoilt(result: &ResultFile) -> usize {
+    let last = |block: usize| {
+        let of_block = result.rounds.iter().filter(|round| round.block == block);
+        of_block.map(|round| round.attempt).max()
+    };
+    let excluded = result.excluded.iter();
+    let excluded: BTreeSet<usize> = excluded
+        .filter(|it| last(it.block) == Some(it.attempt))
+        .map(|it| it.block)
+        .collect();
+    excluded.len()
+}
+
+fn all_blocks(result: &ResultFile) -> String {
     let begun = result.blocks_begun();
     if let Some(how) = extensions(result) {
         return format!("{begun} blocks, {how}");
@@ -43,5 +69,36 @@ fn extensions(result: &ResultFile) -> Option<String> {
             "extended {times} times, after {}",
             after.join(", ")
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::{empty, play, values};
+    use crate::types::result::Exclusion;
+
+    #[test]
+    fn blocks_that_do_not_count_are_told_beside_all() {
+        let of_spoilt = |spoilt: &'static [usize]| {
+            let ten = Stopping::Fixed { blocks: 10 };
+            let mut result = empty(&["none", "bfq"], ten, &["throughput"]);
+            play(&mut result, |turn| {
+                let is_spoilt = turn.planned.position == 1 && spoilt.contains(&turn.planned.index);
+                match is_spoilt {
+                    true => Err(Exclusion::ForeignIo),
+                    false => Ok(values(turn, &[("throughput", 1e8)])),
+                }
+            });
+            of(&result)
+        };
+        assert_eq!(of_spoilt(&[]), "2 arms x 10 blocks");
+        // Run again, and then it counts.
+        assert_eq!(of_spoilt(&[3]), "2 arms x 10 blocks");
+        // Too many: none is run again.
+        assert_eq!(
+            of_spoilt(&[3, 5, 7]),
+            "2 arms x 10 blocks, of which 7 count"
+        );
     }
 }
