@@ -109,11 +109,16 @@ fn of_run(stored: &ResultFile, arguments: &Gate) -> Result<()> {
     let baselines = baselines(arguments)?;
     let (result, judgement) = judged(stored, None, &baselines, 1, arguments)?;
     let made = (arguments.format.it)(Judged::Run(&result, &judgement), arguments.to.width())?;
-    let outcome = outcome(
-        &judgement.decision,
-        findings::headline(&judgement),
-        findings::remedy(&judgement),
-    );
+    // The text has said why, and is seen beside the error.
+    let is_said = judgement.checks.is_empty()
+        && matches!(made, Made::Painted(_))
+        && arguments.to.is_seen_beside_errors();
+    let headline = if is_said {
+        "nothing was judged".to_owned()
+    } else {
+        findings::headline(&judgement)
+    };
+    let outcome = outcome(&judgement.decision, headline, findings::remedy(&judgement));
     deliver(&made, arguments, outcome)
 }
 

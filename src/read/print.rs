@@ -39,6 +39,15 @@ impl Destination {
         self.file().is_some()
     }
 
+    /// Standard output and standard error go to the same terminal, pipe or file.
+    pub fn is_seen_beside_errors(&self) -> bool {
+        let place = |found: rustix::io::Result<rustix::fs::Stat>| {
+            found.ok().map(|it| (it.st_dev, it.st_ino))
+        };
+        let out = place(rustix::fs::fstat(std::io::stdout()));
+        !self.is_file() && out.is_some() && out == place(rustix::fs::fstat(std::io::stderr()))
+    }
+
     /// That of the terminal that shows it, if one does.
     pub fn width(&self) -> Option<usize> {
         let is_shown = self.file().is_none();
