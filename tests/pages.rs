@@ -58,7 +58,8 @@ impl Desk {
             .env("LC_ALL", "C.UTF-8")
             // Otherwise notes on what earlier runs left on this machine would be in the output.
             .env("IOSCHED_STATE_DIR", self.0.path().join("state"))
-            .env_remove("NO_COLOR");
+            .env_remove("NO_COLOR")
+            .env_remove("COLUMNS");
         command
     }
 

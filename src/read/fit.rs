@@ -7,13 +7,22 @@ use textwrap::{Options, WordSeparator, WordSplitter, core::display_width};
 /// Narrower than this, nothing is worth breaking.
 const LEAST: usize = 40;
 
-/// None: not a terminal, or one that does not say how wide it is.
+/// `COLUMNS` where the user has set it, also for a pipe or a file; else that of the terminal. None: not a terminal, or one that does
+/// not say how wide it is.
 pub fn columns(stream: &impl AsFd) -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(stream).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    let set = std::env::var("COLUMNS").ok();
+    set.as_deref().and_then(wanted).or_else(|| {
+        let size = rustix::termios::tcgetwinsize(stream).ok()?;
+        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    })
 }
 
-/// What goes to a file or through a pipe stays as it is: others break it, or search in its lines.
+/// A width that is none is as good as not set.
+fn wanted(columns: &str) -> Option<usize> {
+    columns.parse().ok().filter(|columns| *columns >= LEAST)
+}
+
+/// What goes to a file or through a pipe stays as it is: others break it, or search in its lines. Unless `COLUMNS` is set.
 pub fn to_terminal(text: &str, stream: &impl AsFd) -> String {
     columns(stream).map_or_else(|| text.to_owned(), |columns| to_width(text, columns))
 }
@@ -131,6 +140,14 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(words(&fitted), words(&format!("{sentence}{table}")));
+    }
+
+    #[test]
+    fn a_width_that_is_none_is_not_set() {
+        assert_eq!(wanted("70"), Some(70));
+        for none in ["", "0", "-1", "39", "wide", "70 "] {
+            assert_eq!(wanted(none), None, "{none:?}");
+        }
     }
 
     #[test]

@@ -370,3 +370,40 @@ fn a_result_can_come_from_standard_input() {
     let twice = ["gate", "-", "--baseline", "-"];
     from(&twice, file()).ends(2, &["more than once"]);
 }
+
+/// On a terminal, and in the log of a CI, both streams are read together.
+#[test]
+fn why_nothing_was_judged_is_read_once() {
+    let program = Program::new(BINARY);
+    changed(&program, "elsewhere", |result| {
+        result["device"]["model"] = json!("Another disk");
+    });
+    let both = File::create(program.file("log")).expect("a file");
+    let arguments = ["gate", &path("result.json"), "--baseline", "elsewhere"];
+    let mut command = program.command(&arguments);
+    command.stdout(both.try_clone().expect("the same file"));
+    command.stderr(both);
+    let ended = Ended::of(command);
+    let log = fs::read_to_string(program.file("log")).expect("the log");
+    assert_eq!(ended.code, Some(4), "{log}");
+    assert_eq!(log.matches("Another disk").count(), 1, "{log}");
+    // Whoever reads one of them reads why.
+    let apart = program.run(&arguments).ends(4, &["Another disk"]);
+    assert!(apart.stdout.contains("Another disk"), "{}", apart.stdout);
+}
+
+#[test]
+fn text_is_as_wide_as_the_user_says() {
+    let program = Program::new(BINARY);
+    let width = |columns: &str| {
+        let mut command = program.command(&["report", &path("result.json")]);
+        command.env("COLUMNS", columns);
+        let text = Ended::of(command).ends(0, &[]).stdout;
+        // Long labels are never cut.
+        let sentences = text.lines().filter(|line| !line.trim().contains("  "));
+        let widths = sentences.map(|line| line.chars().count());
+        widths.max().expect("sentences")
+    };
+    assert!(width("70") <= 70, "{}", width("70"));
+    assert!(width("") > 100 && width("wide") > 100);
+}

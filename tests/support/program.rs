@@ -66,6 +66,7 @@ impl Program {
             .env("IOSCHED_STATE_DIR", self.state())
             .env("XDG_STATE_HOME", self.directory())
             .env("NO_COLOR", "1")
+            .env_remove("COLUMNS")
             .current_dir(self.directory())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
