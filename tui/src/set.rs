@@ -90,11 +90,15 @@ fn undone(entries: Vec<Entry>, cause: anyhow::Error) -> anyhow::Error {
 fn print(device: &Device, before: &State, applied: &Applied, notes: &[String]) -> Result<()> {
     let after = &applied.effective;
     let mut out = stdout::lines();
-    writeln!(
-        out,
-        "{}: {} -> {}",
-        device.name, before.active, after.active
-    )?;
+    if before.active == after.active {
+        writeln!(out, "{}: {}, as before", device.name, after.active)?;
+    } else {
+        writeln!(
+            out,
+            "{}: {} -> {}",
+            device.name, before.active, after.active
+        )?;
+    }
     if let Some(ns) = applied.switch_ns {
         writeln!(
             out,
@@ -102,6 +106,14 @@ fn print(device: &Device, before: &State, applied: &Applied, notes: &[String]) -
             units::time(Some(ns as f64))
         )?;
     }
+    for line in lines(before, after, notes) {
+        writeln!(out, "  {}", escape::line(&line))?;
+    }
+    Ok(())
+}
+
+/// What changed, and what is to say beside that.
+fn lines(before: &State, after: &State, notes: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     for (attribute, value) in &after.settings {
         match before.settings.get(attribute) {
@@ -113,9 +125,46 @@ fn print(device: &Device, before: &State, applied: &Applied, notes: &[String]) -
     let is_gone = |name: &&String| !after.settings.contains_key(*name);
     let gone = before.settings.keys().filter(is_gone);
     lines.extend(gone.map(|name| format!("{name}: removed")));
-    lines.extend(notes.iter().map(|note| format!("note: {note}")));
-    for line in lines {
-        writeln!(out, "  {}", escape::line(&line))?;
+    // A setting that changed with the scheduler has its line.
+    let is_said = |note: &str| {
+        let (attribute, values) = note.split_once(" changed with it: ")?;
+        Some(lines.contains(&format!("{attribute}: {values}")))
+    };
+    let notes = notes.iter().filter(|note| is_said(note) != Some(true));
+    let notes: Vec<String> = notes.map(|note| format!("note: {note}")).collect();
+    lines.extend(notes);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let state = |settings: &[(&str, &str)]| State {
+            active: "bfq".to_owned(),
+            available: Vec::new(),
+            settings: settings
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            hardware_depth: None,
+        };
+        let before = state(&[("wbt_lat_usec", "2000"), ("nr_requests", "64")]);
+        let after = state(&[("wbt_lat_usec", "0"), ("nr_requests", "64")]);
+        let notes = [
+            "wbt_lat_usec changed with it: 2000 -> 0".to_owned(),
+            "the hardware depth changed with it: 64 -> 32; a switch of the scheduler does not undo this".to_owned(),
+            "something else".to_owned(),
+        ];
+        assert_eq!(
+            lines(&before, &after, &notes),
+            [
+                "wbt_lat_usec: 2000 -> 0",
+                "note: the hardware depth changed with it: 64 -> 32; a switch of the scheduler does not undo this",
+                "note: something else",
+            ]
+        );
     }
-    Ok(())
 }
