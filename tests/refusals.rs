@@ -3,6 +3,8 @@
 #[path = "refusals/disks.rs"]
 mod disks;
 mod support;
+#[path = "refusals/to_go_on.rs"]
+mod to_go_on;
 
 use std::fs;
 use std::path::Path;

@@ -21,7 +21,7 @@ use iosched_result::types::scratch_place::ScratchPlace;
 use crate::carry_out::carry_out;
 use crate::cli::Conditions;
 use crate::permission::{Granted, PermissionRequest};
-use crate::{disks, place, result_file, simulated};
+use crate::{disks, place, result_file, schedule, simulated};
 use iosched_read::input;
 use iosched_read::messages::note;
 
@@ -29,7 +29,12 @@ use iosched_read::messages::note;
 pub const COMMANDS: &str = "the commands that it would run";
 
 /// The earlier result, if it can be continued.
-fn resumable(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<ResultFile> {
+fn resumable(
+    file: &Path,
+    wanted: Wanted,
+    arguments: &Conditions,
+    dry_run: bool,
+) -> Result<ResultFile> {
     let (mut earlier, doubt) = input::run_with_doubt(file)?;
     if earlier.workload.description["kind"] == "live" && earlier.design.live.is_none() {
         return Err(Failure::usage(
@@ -102,8 +107,11 @@ fn resumable(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<Resu
         ));
     }
     show(file, &earlier);
-    let path = file.display().to_string();
-    trust::ensure(arguments.trust, doubt.as_deref(), &path, COMMANDS)?;
+    // Shown, and not run.
+    if !dry_run {
+        let path = file.display().to_string();
+        trust::ensure(arguments.trust, doubt.as_deref(), &path, COMMANDS)?;
+    }
     Ok(earlier)
 }
 
@@ -178,8 +186,21 @@ fn extend(file: &Path, earlier: &mut ResultFile, blocks: usize) -> Result<()> {
     Ok(())
 }
 
-pub fn run(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<()> {
-    let earlier = resumable(file, wanted, arguments)?;
+pub fn run(file: &Path, wanted: Wanted, arguments: &Conditions, dry_run: bool) -> Result<()> {
+    let earlier = resumable(file, wanted, arguments, dry_run)?;
+    if dry_run {
+        match &earlier.device.scratch {
+            Some(truth) => note(&format!(
+                "a scratch device ({}) would be made",
+                truth.spec()
+            )),
+            None => {
+                let present = info::of_all(&named(&earlier)?, None);
+                refuse_changes(&earlier, &present, fio::installed_version()?.as_ref())?;
+            }
+        }
+        return schedule::print_rest(&earlier);
+    }
     let is_replaced = is_replaced(wanted, arguments);
     let output = if is_replaced {
         Some(file.to_owned())
@@ -213,6 +234,14 @@ pub fn run(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<()> {
     carry_out(experiment, resources)
 }
 
+/// Its disks that are not simulated.
+fn named(earlier: &ResultFile) -> Result<Disks> {
+    Ok(match &earlier.device.group {
+        Some(group) => Disks::resolve(&group.named)?.0,
+        None => Device::resolve(&earlier.device.device.name)?.device.into(),
+    })
+}
+
 /// The disks and the workload of an earlier result, as they are now.
 pub struct TakenUp {
     pub disks: Disks,
@@ -227,10 +256,9 @@ pub fn take_up(
     arms: &[Arm],
     arguments: &Conditions,
 ) -> Result<TakenUp> {
-    let disks = match (&earlier.device.scratch, &earlier.device.group) {
-        (Some(truth), _) => simulated::make(session, truth.spec())?,
-        (None, Some(group)) => Disks::resolve(&group.named)?.0,
-        (None, None) => Device::resolve(&earlier.device.device.name)?.device.into(),
+    let disks = match &earlier.device.scratch {
+        Some(truth) => simulated::make(session, truth.spec())?,
+        None => named(earlier)?,
     };
     let scratch = session.scratch();
     let fio_version = fio::installed_version()?;

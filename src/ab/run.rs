@@ -15,7 +15,7 @@ pub fn run(arguments: &Run) -> Result<()> {
     let stopping = match (&arguments.resume, arguments.rounds) {
         (Some(file), None) => {
             let rest = resume::Wanted::Rest(arguments.budget);
-            return resume::run(file, rest, &arguments.conditions);
+            return resume::run(file, rest, &arguments.conditions, arguments.dry_run);
         }
         (Some(_), Some(Rounds::More(blocks))) if arguments.budget.is_some() => {
             return Err(Failure::usage(
@@ -27,7 +27,7 @@ pub fn run(arguments: &Run) -> Result<()> {
         }
         (Some(file), Some(Rounds::More(blocks))) => {
             let more = resume::Wanted::More(blocks);
-            return resume::run(file, more, &arguments.conditions);
+            return resume::run(file, more, &arguments.conditions, arguments.dry_run);
         }
         (Some(_), Some(Rounds::Of(_))) => {
             return Err(Failure::usage(

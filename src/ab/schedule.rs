@@ -3,9 +3,15 @@
 use std::fmt::Write;
 
 use anyhow::Result;
+use iosched_result::analysis::left::left;
+use iosched_result::analysis::turn;
+use iosched_result::report::left::words;
+use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::arm::Arm;
-use iosched_result::types::plan::Plan;
+use iosched_result::types::plan::{Plan, PlannedRound};
+use iosched_result::types::result::ResultFile;
 
+use iosched_read::messages::note;
 use iosched_read::print::print_page;
 
 /// The `most` blocks that the run may have; decided arms skip the later ones. None: as many as it takes, and none is printed.
@@ -18,4 +24,76 @@ pub fn print(arms: &[Arm], seed: u64, most: Option<usize>) -> Result<()> {
         writeln!(out, "block {}: {}", block + 1, labels.join("  "))?;
     }
     print_page(&out)
+}
+
+/// What is left of a run: the rounds of the blocks that are drawn, and of those that it may have beyond.
+pub fn print_rest(earlier: &ResultFile) -> Result<()> {
+    let rest = with_all_blocks(earlier);
+    let rounds = turn::left_until(&rest, rest.plan.blocks());
+    let time = left(earlier, earlier.rounds_took_s.unwrap_or(0.0)).and_then(words);
+    note(&format!(
+        "{} rounds are done, and {} {}{}",
+        earlier.rounds.len(),
+        match (rest.design.stopping, rest.design.extensions.is_empty()) {
+            (Stopping::Looks { .. }, true) => "there are at most",
+            (Stopping::Open, true) => "next there are",
+            _ => "there are",
+        },
+        rounds.len(),
+        time.map_or_else(String::new, |time| format!(" more: {time}"))
+    ));
+    print_page(&format!(
+        "seed {}\n{}",
+        rest.plan.seed,
+        lines(&rest, &rounds)
+    ))
+}
+
+/// With all blocks that may follow.
+fn with_all_blocks(earlier: &ResultFile) -> ResultFile {
+    let mut rest = earlier.clone();
+    let stopped = rest.stopped_arms();
+    let arms = (0..rest.plan.arms).filter(|arm| !stopped.contains(arm));
+    let arms: Vec<usize> = arms.collect();
+    let drawn = rest.plan.blocks();
+    // A segment that was shortened for want of time was the last.
+    let most = rest
+        .design
+        .schedule()
+        .most_blocks()
+        .filter(|_| rest.design.schedule().is_look(drawn));
+    rest.plan
+        .extend(most.unwrap_or(drawn).saturating_sub(drawn), &arms);
+    rest
+}
+
+/// A block that is run again has a line of its own.
+fn lines(rest: &ResultFile, rounds: &[&PlannedRound]) -> String {
+    let mut out = String::new();
+    for block in 0..rest.plan.blocks() {
+        let of_block = rounds.iter().filter(|round| round.block == block);
+        let (mut now, mut again): (Vec<&PlannedRound>, Vec<&PlannedRound>) =
+            (Vec::new(), Vec::new());
+        for round in of_block {
+            let was_run = rest
+                .rounds
+                .iter()
+                .any(|it| (it.block, it.position) == (block, round.position));
+            if was_run || now.contains(round) {
+                again.push(round);
+            } else {
+                now.push(round);
+            }
+        }
+        for (rounds, what) in [(now, ""), (again, " again")] {
+            let labels = rounds
+                .iter()
+                .map(|round| rest.design.arms[round.arm].label.as_str());
+            let labels: Vec<&str> = labels.collect();
+            if !labels.is_empty() {
+                let _ = writeln!(out, "block {}{what}: {}", block + 1, labels.join("  "));
+            }
+        }
+    }
+    out
 }

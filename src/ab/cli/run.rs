@@ -320,9 +320,9 @@ pub struct Run {
     /// Continue an interrupted run in its result file (or into -o FILE). With --rounds +N, go on with one that has ended: a new
     /// result has all its rounds and those that are added. Give --allow-mounted and --destroy-data again if it needs them
     #[arg(help_heading = heading::WHERE_TO, long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "round_time",
-        "ramp", "washout", "precondition", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "why", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "prefer", "keep", "seed", "dry_run", "limit", "scratch", "scratch_size"])]
+        "ramp", "washout", "precondition", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "why", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "prefer", "keep", "seed", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
-    /// Print the schedule and change nothing
+    /// Print the schedule and change nothing; with --resume, the rounds that are left
     #[arg(help_heading = heading::WHERE_TO, long)]
     pub dry_run: bool,
     #[command(flatten)]
