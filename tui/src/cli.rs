@@ -74,7 +74,8 @@ pub enum Command {
         iosched stat sda --detail order,fairness\n  \
         iosched stat sda --json | jq '.processes[0]'\n\n\
         Queue wait (Q2D) is the time from the bio's arrival to the first issue to the driver; device time (D2C) is \
-        the time from there to completion."
+        the time from there to completion. `N % waited`: the share of reads and writes whose queue wait was more than a tenth of the \
+        median device time; near 0, a scheduler has nothing to decide."
     )]
     Stat(Stat),
     /// Say who waits behind whom on a disk, and what held the requests back
@@ -184,7 +185,7 @@ pub struct Stat {
     /// Same as --output json
     #[arg(long, conflicts_with = "output")]
     pub json: bool,
-    /// Show all columns however narrow the terminal is [default: in a terminal, the columns that have room]
+    /// Show all columns however narrow the terminal is [default: in a terminal, or if COLUMNS is set, the columns that have room]
     #[arg(short, long)]
     pub wide: bool,
     #[command(flatten)]
