@@ -16,7 +16,7 @@ begin_roots "$PWD/contrib/fresh-machine-test.sh" ${demo_only:+-d} "${suites[@]}"
 first_line() { grep -n -m1 -- "$1" "$2" | cut -d: -f1; }
 rust_comes_first() {
 	local rust packages
-	rust=$(first_line '^setup: Rust .* is installed' "$1") packages=$(first_line '^setup: installing .*gcc' "$1")
+	rust=$(first_line '^setup: Rust .* is installed' "$1") packages=$(first_line '^setup: installing .*libelf-dev' "$1")
 	[[ -n $rust && -n $packages && $rust -lt $packages ]]
 }
 
