@@ -189,15 +189,14 @@ fn extend(file: &Path, earlier: &mut ResultFile, blocks: usize) -> Result<()> {
 pub fn run(file: &Path, wanted: Wanted, arguments: &Conditions, dry_run: bool) -> Result<()> {
     let earlier = resumable(file, wanted, arguments, dry_run)?;
     if dry_run {
-        match &earlier.device.scratch {
-            Some(truth) => note(&format!(
+        if let Some(truth) = &earlier.device.scratch {
+            note(&format!(
                 "a scratch device ({}) would be made",
                 truth.spec()
-            )),
-            None => {
-                let present = info::of_all(&named(&earlier)?, None);
-                refuse_changes(&earlier, &present, fio::installed_version()?.as_ref())?;
-            }
+            ));
+        } else {
+            let present = info::of_all(&named(&earlier)?, None);
+            refuse_changes(&earlier, &present, fio::installed_version()?.as_ref())?;
         }
         return schedule::print_rest(&earlier);
     }

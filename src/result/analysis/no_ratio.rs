@@ -7,6 +7,7 @@ use super::table::Table;
 use crate::metric::Metric;
 use crate::statistics::rows::RowBlock;
 use crate::statistics::scale::Scale;
+use crate::statistics::signed_rank::Difference;
 use crate::statistics::verdict::Reason;
 use crate::types::result::{Censored, NoRatio, ResultFile, Round, WhyNoRatio};
 
@@ -19,7 +20,7 @@ pub(super) fn found(
 ) -> Vec<NoRatio> {
     let mut counts: BTreeMap<(&str, WhyNoRatio), usize> = BTreeMap::new();
     for (pair, block) in table.pairs(arm, reference).into_iter().zip(blocks) {
-        let has_none = block.difference.is_some_and(|it| it.is_censored());
+        let has_none = block.difference.is_some_and(Difference::is_censored);
         let rounds = [(arm, pair.arm), (reference, pair.reference)].into_iter();
         for (label, round) in rounds.filter(|_| has_none) {
             if let Some(why) = round.and_then(|round| why(metric, round)) {

@@ -85,9 +85,10 @@ mod tests {
             let mut result = empty(&["none", "bfq"], ten, &["throughput"]);
             play(&mut result, |turn| {
                 let is_spoilt = turn.planned.position == 1 && spoilt.contains(&turn.planned.index);
-                match is_spoilt {
-                    true => Err(Exclusion::ForeignIo),
-                    false => Ok(values(turn, &[("throughput", 1e8)])),
+                if is_spoilt {
+                    Err(Exclusion::ForeignIo)
+                } else {
+                    Ok(values(turn, &[("throughput", 1e8)]))
                 }
             });
             of(&result)

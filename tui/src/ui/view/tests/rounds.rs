@@ -181,6 +181,7 @@ impl Rounds {
             carry_over_bias: None,
             comparison,
             decided_after_blocks: None,
+            no_ratio: Vec::new(),
             other_adjustment: None,
             load_slopes: None,
             sight: None,
