@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * readers PROCESSES SECONDS DEVICE...: this many processes read 4 KiB at random positions with O_DIRECT, each on one of
- * the devices, for this long, all at the same time. Prints the sum of their reads.
+ * readers PROCESSES SECONDS [-PAUSE_US] DEVICE...: this many processes read 4 KiB at random positions with O_DIRECT, each on
+ * one of the devices, for this long, all at the same time, with a pause after each read. SIGTERM ends them earlier, and so does the
+ * end of whoever started them. Prints the sum of their reads.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +19,13 @@ struct shared {
 	volatile int stop;
 	unsigned long long reads;
 };
+
+static useconds_t pause_us;
+
+static void end_sleep(int signal)
+{
+	(void)signal;
+}
 
 /* `gate` is the read end of a pipe that is closed when all processes have started. */
 static void read_until_stopped(struct shared *shared, int gate, const char *device, unsigned int seed)
@@ -35,6 +45,8 @@ static void read_until_stopped(struct shared *shared, int gate, const char *devi
 		if (pread(file, buffer, 4096, (off_t)(seed % blocks) * 4096) != 4096)
 			_exit(1);
 		reads++;
+		if (pause_us)
+			usleep(pause_us);
 	}
 	__sync_fetch_and_add(&shared->reads, reads);
 	_exit(0);
@@ -45,10 +57,19 @@ int main(int count, char **arguments)
 	struct shared *shared = mmap(0, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int processes, seconds, status, gate[2], failed = 0;
 
+	signal(SIGTERM, end_sleep);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (count < 4 || shared == MAP_FAILED || pipe(gate))
 		return 2;
 	processes = atoi(arguments[1]);
 	seconds = atoi(arguments[2]);
+	if (arguments[3][0] == '-') {
+		pause_us = atoi(arguments[3] + 1);
+		arguments++;
+		count--;
+	}
+	if (count < 4)
+		return 2;
 	for (int i = 0; i < processes; i++) {
 		pid_t child = fork();
 

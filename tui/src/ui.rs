@@ -127,7 +127,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
         move |report| {
             let _ = events.send(Event::Report(report)); // an error means that the loop has ended
         },
-    );
+    )?;
     let outcome = privileges::keep_those_of_drawing(demo.is_some()).and_then(|()| {
         read_input(inputs);
         run_loop(&mut model, &mut screen, Some(&sampler), &inbox)

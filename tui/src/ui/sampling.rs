@@ -21,7 +21,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use iosched_host::system::device::Device;
 use iosched_result::types::arm::Arm;
 
@@ -58,13 +58,16 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    pub fn start(setup: Setup, report: impl Fn(SamplerReport) + Send + 'static) -> Self {
+    pub fn start(setup: Setup, report: impl Fn(SamplerReport) + Send + 'static) -> Result<Self> {
         let (requests, inbox) = channel();
-        let thread = std::thread::spawn(move || Work::new(setup, Box::new(report)).run(&inbox));
-        Sampler {
+        let thread = std::thread::Builder::new()
+            .name("sampling".to_owned())
+            .spawn(move || Work::new(setup, Box::new(report)).run(&inbox))
+            .context("starting the thread that takes samples")?;
+        Ok(Sampler {
             requests: Some(requests),
             thread: Some(thread),
-        }
+        })
     }
 
     /// Returns false if the thread has ended.
