@@ -6,7 +6,6 @@
 
 mod error; // how sure a share is
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 pub use error::{BATCHES, FEWEST_PERIODS, FEWEST_WAITS, Spread};
@@ -41,7 +40,7 @@ impl Step {
 pub struct Event {
     pub time_ns: u64,
     pub step: Step,
-    /// Any number; requests of the same owner have the same.
+    /// A small number, because there is room for all below it; requests of the same owner have the same.
     pub owner: u32,
 }
 
@@ -91,8 +90,10 @@ pub struct Charges {
     service_clock: f64,
     idle_ns: u64,
     free_ns: u64,
-    places: HashMap<u32, usize>,
+    /// By number.
     owners: Vec<Owner>,
+    /// What the device gave them; apart from the rest, because each event looks at that of all.
+    services: Vec<Service>,
     /// Busy periods that have ended, and the owners that were there in the current one.
     periods: u64,
     present: Vec<usize>,
@@ -102,7 +103,6 @@ pub struct Charges {
 
 #[derive(Default)]
 struct Owner {
-    number: u32,
     waiting: u64,
     waits: u64,
     wait_ns: u64,
@@ -112,21 +112,31 @@ struct Owner {
     charged_ns: u64,
     charged_idle_ns: u64,
     charged_free_ns: u64,
-    in_service: u64,
-    /// Its part of the device's time so far, and the service clock up to which that is.
-    served: f64,
-    served_clock: f64,
-    /// By the place of another owner: what waited behind him, and his part of the device's time up to which that is.
+    /// By the number of another owner: what waited behind him, and his part of the device's time up to which that is.
     behind: Vec<(f64, f64)>,
     is_present: bool,
     by_period: Spread,
     by_batch: Spread,
 }
 
-impl Owner {
-    /// Its part of the device's time up to now.
-    fn served_until(&self, clock: f64) -> f64 {
-        self.served + self.in_service as f64 * (clock - self.served_clock)
+/// Requests in service of an owner, his part of the device's time so far, and the service clock up to which that is.
+#[derive(Clone, Copy, Default)]
+struct Service {
+    requests: f64,
+    served: f64,
+    clock: f64,
+}
+
+impl Service {
+    /// His part of the device's time up to now.
+    fn until(self, clock: f64) -> f64 {
+        self.served + self.requests * (clock - self.clock)
+    }
+
+    fn change(&mut self, requests: f64, clock: f64) {
+        self.served = self.until(clock);
+        self.clock = clock;
+        self.requests += requests;
     }
 }
 
@@ -140,8 +150,8 @@ impl Charges {
             service_clock: 0.0,
             idle_ns: 0,
             free_ns: 0,
-            places: HashMap::new(),
             owners: Vec::new(),
+            services: Vec::new(),
             periods: 0,
             present: Vec::new(),
             batch: None,
@@ -177,8 +187,7 @@ impl Charges {
             }
             Step::IssueAtOnce => self.serve(place),
             Step::End => {
-                self.bring_up(place);
-                self.owners[place].in_service -= 1;
+                self.services[place].change(-1.0, self.service_clock);
                 self.in_service -= 1;
             }
         }
@@ -221,13 +230,10 @@ impl Charges {
     }
 
     fn place(&mut self, number: u32) -> usize {
-        let next = self.owners.len();
-        let place = *self.places.entry(number).or_insert(next);
-        if place == next {
-            self.owners.push(Owner {
-                number,
-                ..Owner::default()
-            });
+        let place = number as usize;
+        if place >= self.owners.len() {
+            self.owners.resize_with(place + 1, Owner::default);
+            self.services.resize(place + 1, Service::default());
         }
         let owner = &mut self.owners[place];
         if !std::mem::replace(&mut owner.is_present, true) {
@@ -237,25 +243,17 @@ impl Charges {
     }
 
     fn serve(&mut self, place: usize) {
-        self.bring_up(place);
-        self.owners[place].in_service += 1;
+        self.services[place].change(1.0, self.service_clock);
         self.in_service += 1;
-    }
-
-    fn bring_up(&mut self, place: usize) {
-        let owner = &mut self.owners[place];
-        owner.served = owner.served_until(self.service_clock);
-        owner.served_clock = self.service_clock;
     }
 
     /// Charges the owner's waiting since the last call; its number of waiting requests was the same since then.
     fn charge(&mut self, place: usize) {
         let clock = self.service_clock;
-        let others = self.owners.len();
-        let mut owner = std::mem::take(&mut self.owners[place]);
-        if owner.behind.len() < others {
+        let owner = &mut self.owners[place];
+        if owner.behind.len() < self.services.len() {
             // Whoever is new has served nobody before.
-            owner.behind.resize(others, (0.0, 0.0));
+            owner.behind.resize(self.services.len(), (0.0, 0.0));
         }
         let waiting = owner.waiting;
         // Times of a file may be any.
@@ -272,16 +270,11 @@ impl Charges {
         owner.charged_ns = self.now_ns;
         owner.charged_idle_ns = self.idle_ns;
         owner.charged_free_ns = self.free_ns;
-        for (other, (ns, until)) in owner.behind.iter_mut().enumerate() {
-            let served = if other == place {
-                owner.served + owner.in_service as f64 * (clock - owner.served_clock)
-            } else {
-                self.owners[other].served_until(clock)
-            };
+        for ((ns, until), service) in owner.behind.iter_mut().zip(&self.services) {
+            let served = service.until(clock);
             *ns += waiting as f64 * (served - *until);
             *until = served;
         }
-        self.owners[place] = owner;
     }
 
     /// Nothing waits and nothing is in service: what follows does not depend on what was.
@@ -320,23 +313,23 @@ impl Charges {
                 owner.by_period.error(FEWEST_PERIODS, owner.waits, place)
             }
         };
-        let numbers: Vec<u32> = self.owners.iter().map(|owner| owner.number).collect();
-        let waits = self.owners.iter().filter(|owner| owner.wait_ns > 0);
+        let owners = (0..).zip(&self.owners);
+        let waits = owners.filter(|(_, owner)| owner.wait_ns > 0);
         let mut all: Vec<Waiting> = waits
-            .map(|owner| {
+            .map(|(number, owner)| {
                 let parts = owner.behind.iter().map(|(ns, _)| *ns);
                 let whole = whole_ns(parts, owner.wait_ns - owner.device_idle_ns);
-                let behind = whole.into_iter().enumerate().filter(|(_, ns)| *ns > 0);
+                let behind = (0..).zip(whole).filter(|(_, ns)| *ns > 0);
                 let mut behind: Vec<Behind> = behind
-                    .map(|(place, ns)| Behind {
-                        owner: numbers[place],
+                    .map(|(other, ns)| Behind {
+                        owner: other,
                         ns,
-                        error: error(owner, Some(place)),
+                        error: error(owner, Some(other as usize)),
                     })
                     .collect();
                 behind.sort_by_key(|of| std::cmp::Reverse(of.ns));
                 Waiting {
-                    owner: owner.number,
+                    owner: number,
                     waits: owner.waits,
                     wait_ns: owner.wait_ns,
                     is_by_batches: is_by_batches(owner),

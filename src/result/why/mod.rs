@@ -206,10 +206,10 @@ fn device(
     owner: &dyn Fn(u32) -> TracedOwner,
     most_parties: usize,
 ) -> WhyDevice {
-    let services = stretch.services(place, most_parties);
+    let parties = stretch.parties(place, most_parties);
     let time_ns = stretch.begin_ns..stretch.end_ns;
     let mut charges = Charges::new(facts.hardware_depth).within(time_ns);
-    for event in stretch.events(place, &services) {
+    for event in stretch.events(place, &parties) {
         charges.add(event);
     }
     let busy_periods = charges.busy_periods();
@@ -220,23 +220,25 @@ fn device(
         .collect();
     let has_batches = waiting.values().any(|waiting| waiting.is_by_batches);
     let batches = has_batches.then_some(BATCHES);
-    let named: HashMap<u32, (TracedOwner, Does)> = services
-        .keys()
-        .map(|party| (party.number(), named(*party, owner)))
+    let services = &parties.services;
+    let named: Vec<(TracedOwner, Does)> = services
+        .iter()
+        .map(|(party, _)| named(*party, owner))
         .collect();
     let nobody = Waiting::default();
-    let mut owners: Vec<WhyOwner> = services
-        .iter()
-        .map(|(party, service)| {
-            let waiting = waiting.get(&party.number()).unwrap_or(&nobody);
-            let (who, does) = named[&party.number()].clone();
+    let mut owners: Vec<WhyOwner> = (0..)
+        .zip(services)
+        .zip(&named)
+        .map(|((number, (_, service)), (who, does))| {
+            let waiting = waiting.get(&number).unwrap_or(&nobody);
+            let who = who.clone();
             WhyOwner {
                 name: who.name,
                 pid: who.pid,
                 part: who.part,
                 kind: who.kind,
                 cgroup_id: who.cgroup_id,
-                does,
+                does: *does,
                 ios: service.ios,
                 service_ns: service.ns,
                 waits: waiting.waits,
@@ -281,8 +283,8 @@ fn named(party: Party, owner: &dyn Fn(u32) -> TracedOwner) -> (TracedOwner, Does
     (who, party.does)
 }
 
-fn behind(of: &Behind, named: &HashMap<u32, (TracedOwner, Does)>) -> WhyBehind {
-    let (who, does) = &named[&of.owner];
+fn behind(of: &Behind, named: &[(TracedOwner, Does)]) -> WhyBehind {
+    let (who, does) = &named[of.owner as usize];
     WhyBehind {
         name: who.name.clone(),
         pid: who.pid,

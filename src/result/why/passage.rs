@@ -1,6 +1,7 @@
 //! The requests of a stretch of time, and their events. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::Does;
 use crate::measured::blame::{Event, Step};
@@ -69,16 +70,6 @@ impl Party {
         let who = Who::Rest;
         Party { who, does }
     }
-
-    /// A number of its own.
-    pub fn number(self) -> u32 {
-        let who = match self.who {
-            Who::Flush => 0,
-            Who::Rest => 1,
-            Who::Row(row) => row.saturating_add(2),
-        };
-        who.saturating_mul(4).saturating_add(self.does as u32)
-    }
 }
 
 /// What a party got of the device.
@@ -86,6 +77,44 @@ impl Party {
 pub struct Service {
     pub ios: u64,
     pub ns: u64,
+}
+
+/// Whoever had requests on a disk.
+pub struct Parties {
+    /// Those who are kept apart and the sums of the others, in their order; their numbers are their places here.
+    pub services: Vec<(Party, Service)>,
+    /// The number of each of the disk's requests.
+    numbers: Vec<u32>,
+}
+
+/// Rows are small numbers that nobody chooses, and each request is looked up.
+#[derive(Default)]
+struct ByProduct(u64);
+
+impl Hasher for ByProduct {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u8(*byte));
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write_isize(&mut self, number: isize) {
+        self.write_u64(number.cast_unsigned() as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(20)
+    }
 }
 
 impl Stretch {
@@ -159,45 +188,60 @@ impl Stretch {
     }
 
     /// What everybody with a request on a disk got of it; `most` parties are kept apart.
-    pub fn services(&self, disk: usize, most: usize) -> BTreeMap<Party, Service> {
-        let mut all: BTreeMap<Party, (u64, Service)> = BTreeMap::new();
-        for record in self.of(disk) {
-            let (requests, service) = all.entry(Party::of(record)).or_default();
+    pub fn parties(&self, disk: usize, most: usize) -> Parties {
+        let mut places: HashMap<Party, u32, BuildHasherDefault<ByProduct>> = HashMap::default();
+        let mut all: Vec<(Party, u64, Service)> = Vec::new();
+        let place_of = |record: &Record| {
+            let party = Party::of(record);
+            let place = *places.entry(party).or_insert(all.len() as u32);
+            if place as usize == all.len() {
+                all.push((party, 0, Service::default()));
+            }
+            let (_, requests, service) = &mut all[place as usize];
             *requests += 1;
             if (self.begin_ns..self.end_ns).contains(&record.d_ns) {
                 service.ios += 1;
                 service.ns += record.data_ns.saturating_sub(record.d_ns);
             }
+            place
+        };
+        let mut numbers: Vec<u32> = self.of(disk).map(place_of).collect();
+        let mut busiest: Vec<usize> = (0..all.len()).collect();
+        busiest.sort_unstable_by_key(|place| {
+            let (party, requests, _) = all[*place];
+            (std::cmp::Reverse(requests), party)
+        });
+        let mut services: Vec<(Party, Service)> = Vec::new();
+        let mut shown: Vec<Party> = all.iter().map(|(party, ..)| *party).collect();
+        for (rank, place) in busiest.into_iter().enumerate() {
+            let is_apart = rank + 4 < most;
+            if !is_apart {
+                shown[place] = Party::of_rest(shown[place].does);
+            }
+            let party = shown[place];
+            let known = services.iter().position(|(other, _)| *other == party);
+            let known = known.filter(|_| !is_apart).unwrap_or_else(|| {
+                services.push((party, Service::default()));
+                services.len() - 1
+            });
+            let (_, sum) = &mut services[known];
+            sum.ios += all[place].2.ios;
+            sum.ns += all[place].2.ns;
         }
-        let mut busiest: Vec<(u64, Party)> = all.iter().map(|(party, of)| (of.0, *party)).collect();
-        busiest.sort_unstable_by_key(|(requests, _)| std::cmp::Reverse(*requests));
-        let mut services = BTreeMap::new();
-        for (place, (_, party)) in busiest.into_iter().enumerate() {
-            let is_apart = place + 4 < most;
-            let party_or_rest = if is_apart {
-                party
-            } else {
-                Party::of_rest(party.does)
-            };
-            let sum: &mut Service = services.entry(party_or_rest).or_default();
-            sum.ios += all[&party].1.ios;
-            sum.ns += all[&party].1.ns;
+        services.sort_unstable_by_key(|(party, _)| *party);
+        let number = |party: &Party| services.partition_point(|(other, _)| other < party) as u32;
+        let shown: Vec<u32> = shown.iter().map(number).collect();
+        for number in &mut numbers {
+            *number = shown[*number as usize];
         }
-        services
+        Parties { services, numbers }
     }
 
-    /// The events of a disk in the order of time. What began before the stretch begins with it. `services`: those who are kept apart.
-    pub fn events(&self, disk: usize, services: &BTreeMap<Party, Service>) -> Vec<Event> {
-        let mut events = Vec::with_capacity(3 * self.of(disk).count());
-        for record in self.of(disk) {
-            let party = Party::of(record);
-            let is_apart = services.contains_key(&party);
-            let party = if is_apart {
-                party
-            } else {
-                Party::of_rest(party.does)
-            };
-            self.add_events(record, party.number(), &mut events);
+    /// The events of a disk in the order of time. What began before the stretch begins with it.
+    pub fn events(&self, disk: usize, parties: &Parties) -> Vec<Event> {
+        let mut events = Vec::with_capacity(3 * parties.numbers.len());
+        for (record, number) in self.of(disk).zip(&parties.numbers) {
+            self.add_events(record, *number, &mut events);
         }
         events.sort_unstable_by_key(|event| (event.time_ns, event.step.order()));
         events
