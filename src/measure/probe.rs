@@ -212,7 +212,7 @@ impl Probe {
         let context = Context {
             time_ns,
             has_histograms,
-            latencies: books.ledger.owner_latencies().collect(),
+            latencies: books.ledger().owner_latencies().collect(),
             detail: self.detail,
             in_flight: numbers::in_flight_of_owners(&devices),
             waits,
@@ -293,7 +293,7 @@ impl Probe {
     fn device(&self, slot: usize, raw: &RawDevice, books: &mut Books) -> DeviceNumbers {
         let is_errno = self.tracer.abilities().status_is_errno;
         let mut numbers = numbers::device(&self.devices[slot], raw, is_errno, self.told());
-        books.ledger.add_to_device(slot, &mut numbers);
+        books.ledger().add_to_device(slot, &mut numbers);
         numbers.order = books.timeline.order(slot);
         numbers
     }

@@ -11,7 +11,7 @@ use iosched_bpf::{InFlightTable, Rings, record};
 
 use super::{in_flight, monotonic_ns};
 use iosched_host::safety::privileges;
-use iosched_result::measured::ledger::Ledger;
+use iosched_result::measured::ledger::{Batch, Ledger};
 use iosched_result::measured::record::Record;
 use iosched_result::measured::snapshot::Op;
 use iosched_result::measured::timeline::Timeline;
@@ -71,7 +71,9 @@ pub(super) struct Books {
     rings: Rings,
     in_flight: Arc<InFlightTable>,
     slots: usize,
-    pub ledger: Ledger,
+    ledger: Ledger,
+    /// Records that are not in the ledger yet.
+    batch: Batch,
     pub timeline: Timeline,
     /// Lost records that the timeline knows of.
     told_lost: u64,
@@ -124,11 +126,18 @@ impl Books {
             in_flight,
             slots,
             ledger,
+            batch: Batch::default(),
             timeline,
             told_lost: 0,
             trace: None,
             kept: None,
         }
+    }
+
+    /// Everything that was entered.
+    pub fn ledger(&mut self) -> &mut Ledger {
+        self.batch.enter(&mut self.ledger);
+        &mut self.ledger
     }
 
     /// Enters all records that are complete. Returns how full the fullest ring was.
@@ -143,7 +152,10 @@ impl Books {
     fn drain(&mut self) -> f64 {
         self.rings.drain(|record| {
             let record = converted(record);
-            self.ledger.add(&record);
+            self.batch.add(&record);
+            if self.batch.is_full() {
+                self.batch.enter(&mut self.ledger);
+            }
             self.timeline.add(&record);
             if let Some(trace) = &mut self.trace {
                 trace.add(&record);

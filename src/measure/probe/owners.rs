@@ -229,7 +229,7 @@ impl Owners {
             let mut totals = totals(&row, index, context);
             totals.fairness = fairness_of(&books.timeline, index, context);
             let starvation_ns = books.timeline.take_longest_starvation_ns(index);
-            let ledger = &mut books.ledger;
+            let ledger = books.ledger();
             ledger.add_to_owner(index, &mut totals);
             let recorded = ledger.take_longest(index);
             self.longest[index].look(&row, &recorded, starvation_ns, &mut totals);
@@ -269,7 +269,7 @@ impl Owners {
                 continue;
             }
             let row = tracer.owner(index);
-            let rests = self.rests(index, &row, books.ledger.ios_of(index));
+            let rests = self.rests(index, &row, books.ledger().ios_of(index));
             let is_file = row.key.file_kind != 0;
             let has_rested = match kind_of(&row) {
                 // Any owner may go from file to file.
@@ -285,7 +285,7 @@ impl Owners {
                     tracer.begin_owner_epoch();
                 }
                 tracer.recycle(index)?;
-                books.ledger.forget_owner(index);
+                books.ledger().forget_owner(index);
                 books.timeline.forget_owner(index);
                 self.idle[index] = None;
                 self.known[index] = Known::default();

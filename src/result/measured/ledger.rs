@@ -1,5 +1,6 @@
 //! Makes numbers from records: histograms, counts, bytes and sums. Pure.
 
+mod batch; // records on their way into it
 mod cells; // a histogram that grows often
 mod device;
 mod owner;
@@ -9,6 +10,7 @@ mod stages; // of a record
 use super::histogram::Layout;
 use super::record::Record;
 use super::snapshot::{DeviceNumbers, Line, Op, OwnerLatency, OwnerTotals};
+pub use batch::Batch;
 use device::DeviceBook;
 pub use owner::Maxima;
 use owner::OwnerBook;
