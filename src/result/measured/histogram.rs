@@ -12,7 +12,7 @@ mod layout;
 use std::cmp::Ordering;
 
 use anyhow::Result;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::failure::Failure;
 use cell::Cell;
@@ -20,9 +20,10 @@ use json::Sparse;
 pub use layout::{DEVICE, GAP, Layout, OWNER};
 
 /// Stores only the non-empty cells: few of the 1792 are ever used, and there are thousands of histograms.
-#[derive(PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(PartialEq, Eq, Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "Sparse", into = "Sparse")]
+#[cfg_attr(feature = "schema", schemars(into = "Sparse"))]
+#[serde(try_from = "Sparse")]
 pub struct Histogram {
     layout: Layout,
     /// Ascending, without empty cells.

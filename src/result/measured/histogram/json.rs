@@ -1,13 +1,14 @@
 //! The JSON form of a histogram; untrusted input is checked.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::Histogram;
 use super::cell::{Cell, MAX_COUNT};
 use super::layout::Layout;
 
 /// `[[cell, count], ...]`, ascending, without empty cells.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Histogram"))]
 pub(super) struct Sparse {
@@ -15,16 +16,22 @@ pub(super) struct Sparse {
     cells: Vec<(u32, u64)>,
 }
 
-impl From<Histogram> for Sparse {
-    fn from(h: Histogram) -> Self {
-        Sparse {
-            layout: h.layout,
-            cells: h
-                .cells
-                .iter()
-                .map(|cell| (cell.place(), cell.count()))
-                .collect(),
-        }
+/// As [`Sparse`], without making one: each interval of the terminal UI has hundreds of histograms.
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut sparse = serializer.serialize_struct("Sparse", 2)?;
+        sparse.serialize_field("layout", &self.layout)?;
+        sparse.serialize_field("cells", &Cells(&self.cells))?;
+        sparse.end()
+    }
+}
+
+struct Cells<'a>(&'a [Cell]);
+
+impl Serialize for Cells<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let cells = self.0.iter().map(|cell| (cell.place(), cell.count()));
+        serializer.collect_seq(cells)
     }
 }
 
