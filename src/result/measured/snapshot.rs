@@ -99,19 +99,30 @@ impl Interval {
                 (order, _) => *order = None,
             }
         }
-        let mut places = HashMap::new();
-        for (place, owner) in self.owners.iter_mut().enumerate() {
-            // Whoever is not in the later interval has nothing in flight at its end.
-            owner.come_to_rest();
-            places.insert(owner.key.clone(), place);
-        }
+        // Whoever is not in the later interval has nothing in flight at its end.
+        self.owners.iter_mut().for_each(OwnerNumbers::come_to_rest);
+        let (mut places, mut next, mut new) = (None, 0, Vec::new());
         for later in &later.owners {
-            if let Some(&place) = places.get(&later.key) {
-                self.owners[place].extend(later);
+            // Most owners come in the same order in both.
+            let is_next = self
+                .owners
+                .get(next)
+                .is_some_and(|owner| owner.key == later.key);
+            let place = if is_next {
+                Some(next)
             } else {
-                self.owners.push(later.clone());
+                let places = places.get_or_insert_with(|| places_of(&self.owners));
+                places.get(&later.key).copied()
+            };
+            match place {
+                Some(place) => {
+                    self.owners[place].extend(later);
+                    next = place + 1;
+                }
+                None => new.push(later.clone()),
             }
         }
+        self.owners.extend(new);
     }
 
     pub fn between(earlier: &Snapshot, later: &Snapshot) -> anyhow::Result<Interval> {
@@ -179,6 +190,13 @@ fn owners(earlier: &Snapshot, later: &Snapshot) -> anyhow::Result<Vec<OwnerNumbe
         owners.push(numbers);
     }
     Ok(owners)
+}
+
+fn places_of(owners: &[OwnerNumbers]) -> HashMap<OwnerKey, usize> {
+    let owners = owners.iter().enumerate();
+    owners
+        .map(|(place, owner)| (owner.key.clone(), place))
+        .collect()
 }
 
 fn by_id_of(owners: &[OwnerTotals]) -> HashMap<OwnerId, &OwnerTotals> {
