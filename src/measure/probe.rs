@@ -33,6 +33,7 @@ use blocked::Waits;
 use books::{Bookkeeper, Books};
 use iosched_host::system::device::Device;
 use iosched_result::measured::ledger::{Ledger, Scope};
+use iosched_result::measured::record::Record;
 use iosched_result::measured::snapshot::{DeviceNumbers, FileKey, Snapshot};
 use iosched_result::measured::timeline::{Kept, Timeline};
 use locked_memory::Refusal;
@@ -60,6 +61,8 @@ pub struct Probe {
     trace: Option<trace::Begun>,
     /// While a stretch is recorded.
     stretch: Option<stretch::Begun>,
+    /// Memory of an old stretch, for reuse.
+    spare_records: Vec<Record>,
 }
 
 impl Probe {
@@ -129,6 +132,7 @@ impl Probe {
             knows_all_processes: owners::knows_all_processes(),
             trace: None,
             stretch: None,
+            spare_records: Vec::new(),
         })
     }
 

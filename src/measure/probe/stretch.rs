@@ -10,6 +10,9 @@ use iosched_result::why::Stretch;
 use super::books::Kept;
 use super::{Probe, in_flight, monotonic_ns};
 
+/// A stretch with more requests than these gives its memory back: 6 MB.
+const MOST_REUSED: usize = 65_536;
+
 /// The losses from before a stretch.
 pub(super) struct Begun {
     begin_ns: u64,
@@ -24,13 +27,25 @@ impl Probe {
         let (evicted, unseen) = (self.evicted(), self.unseen());
         let mut books = self.bookkeeper.books();
         books.enter();
-        books.kept = Some(Kept::default());
+        books.kept = Some(Kept {
+            records: std::mem::take(&mut self.spare_records),
+            ..Kept::default()
+        });
         self.stretch = Some(Begun {
             begin_ns: monotonic_ns(),
             lost: books.lost(),
             evicted,
             unseen,
         });
+    }
+
+    /// Reuses the memory of an old stretch for the next one.
+    pub fn reuse_stretch(&mut self, old: Stretch) {
+        let mut records = old.requests;
+        records.clear();
+        if records.capacity() <= MOST_REUSED {
+            self.spare_records = records;
+        }
     }
 
     /// Whether so many requests came that no more are kept.
@@ -70,7 +85,9 @@ impl Probe {
         let mut requests = kept.records;
         // A request that ended after the look at those in flight stands in both.
         let seen: HashSet<_> = in_flight.iter().map(identity).collect();
-        let ended = requests.iter().map(identity);
+        let oldest_ns = in_flight.iter().map(Record::seen_ns).min();
+        let young = requests.iter().filter(|it| Some(it.seen_ns()) >= oldest_ns);
+        let ended = young.map(identity);
         let ended: HashSet<_> = ended.filter(|it| seen.contains(it)).collect();
         let is_left = |state: &Record| !ended.contains(&identity(state));
         requests.extend(in_flight.into_iter().filter(is_left));

@@ -48,7 +48,11 @@ impl Blame {
         };
         let facts: Vec<DiskFacts> = disks.iter().map(facts).collect();
         let owner = |row| probe.owner(row);
-        Ok(devices(&stretch, &facts, &owner, FEW_PARTIES))
+        let whys = devices(&stretch, &facts, &owner, FEW_PARTIES);
+        if is_wanted {
+            probe.reuse_stretch(stretch);
+        }
+        Ok(whys)
     }
 
     /// No effect while a screen shows each interval.

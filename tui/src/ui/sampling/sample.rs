@@ -120,31 +120,41 @@ fn measured(mut interval: Interval, stalls: &[Stalls], frame: &Frame) -> Vec<Mea
     } else {
         Stage::G2d
     };
-    let lives = record.devices.into_iter();
-    let devices = lives
-        .zip(&interval.devices)
-        .zip(stalls)
-        .map(|((live, numbers), stalls)| {
-            let own = |process: &mut LiveProcess| process.device == numbers.name;
-            let processes = record.processes.extract_if(.., own).collect();
-            let owners: Vec<OwnerNumbers> = interval
-                .owners
-                .extract_if(.., |owner| owner.key.device == numbers.name)
-                .collect();
-            Measured {
-                live,
-                queue_wait_is_g2d: !frame.measures_q2g,
-                edges: numbers.edges,
-                stages: Stages::measured(numbers, wait),
-                bytes: bytes_of(numbers),
-                processes,
-                stalls: *stalls,
-                owners,
-                dispatches: Vec::new(),
-                why: None,
-            }
-        });
+    let count = interval.devices.len();
+    let lives = record.devices.into_iter().enumerate();
+    let devices =
+        lives
+            .zip(&interval.devices)
+            .zip(stalls)
+            .map(|(((place, live), numbers), stalls)| {
+                let is_last = place + 1 == count;
+                let own = |process: &mut LiveProcess| process.device == numbers.name;
+                let processes = of_one(&mut record.processes, is_last, own);
+                let owned = |owner: &mut OwnerNumbers| owner.key.device == numbers.name;
+                let owners = of_one(&mut interval.owners, is_last, owned);
+                Measured {
+                    live,
+                    queue_wait_is_g2d: !frame.measures_q2g,
+                    edges: numbers.edges,
+                    stages: Stages::measured(numbers, wait),
+                    bytes: bytes_of(numbers),
+                    processes,
+                    stalls: *stalls,
+                    owners,
+                    dispatches: Vec::new(),
+                    why: None,
+                }
+            });
     devices.collect()
+}
+
+/// Takes those of a device out of `all`. What is left for the last device stays where it is: hundreds of rows are large.
+fn of_one<T>(all: &mut Vec<T>, is_last: bool, mut is_its: impl FnMut(&mut T) -> bool) -> Vec<T> {
+    if is_last {
+        all.retain_mut(is_its);
+        return std::mem::take(all);
+    }
+    all.extract_if(.., &mut is_its).collect()
 }
 
 /// Each pair is reads and writes.
