@@ -45,7 +45,8 @@ fn a_panic_after_a_switch_puts_back() {
                 panic!("on purpose");
             }
         },
-    );
+    )
+    .expect("a thread");
     assert!(sampler.request(Request::Flip {
         device: 0,
         arm: "mq-deadline".into(),
