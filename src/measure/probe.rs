@@ -33,9 +33,9 @@ use blocked::Waits;
 use books::{Bookkeeper, Books};
 use iosched_host::system::device::Device;
 use iosched_result::measured::ledger::{Ledger, Scope};
-use iosched_result::measured::record::Record;
 use iosched_result::measured::snapshot::{DeviceNumbers, FileKey, Snapshot};
 use iosched_result::measured::timeline::{Kept, Timeline};
+use iosched_result::why::Requests;
 use locked_memory::Refusal;
 use memory::{OWNER_HISTOGRAMS, OWNERS};
 use owners::{Context, Owners};
@@ -62,7 +62,7 @@ pub struct Probe {
     /// While a stretch is recorded.
     stretch: Option<stretch::Begun>,
     /// Memory of an old stretch, for reuse.
-    spare_records: Vec<Record>,
+    spare_requests: Option<Requests>,
 }
 
 impl Probe {
@@ -132,7 +132,7 @@ impl Probe {
             knows_all_processes: owners::knows_all_processes(),
             trace: None,
             stretch: None,
-            spare_records: Vec::new(),
+            spare_requests: None,
         })
     }
 

@@ -285,7 +285,7 @@ pub struct Why {
     /// (run --why or --trace), or blkparse's text, `-` for standard input
     #[arg(value_name = "DEVICE|FILE")]
     pub devices: Vec<String>,
-    /// How long to look, such as 10s or 2m; at most 262,144 requests [default: 10s]
+    /// How long to look, such as 10s or 2m; at most 1,048,576 requests [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = look_time)]
     pub time: Option<Duration>,
     /// Who waits: a process, or each file of a process

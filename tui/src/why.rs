@@ -111,7 +111,7 @@ fn say_if_full(stretch: &Stretch, asked: Duration) {
         return;
     }
     let (requests, time) = (
-        stretch.requests.len(),
+        stretch.requests().len(),
         units::time(Some(stretch.time_s() * 1e9)),
     );
     say(&[format!(

@@ -481,12 +481,13 @@ impl Machine for FakeMachine {
             part: None,
         };
         Ok(Kept {
-            stretch: Stretch {
-                begin_ns,
-                end_ns: self.now.as_nanos() as u64,
-                requests: vec![request(1, [1, 1, 1001]), request(2, [1, 1001, 1501])],
-                missing: 0,
-            },
+            stretch: Stretch::new(
+                begin_ns..self.now.as_nanos() as u64,
+                [request(1, [1, 1, 1001]), request(2, [1, 1001, 1501])]
+                    .into_iter()
+                    .collect(),
+                0,
+            ),
             disks: vec![DiskFacts {
                 name: self.disk.name.clone(),
                 scheduler: Some(self.state.active.clone()),

@@ -343,7 +343,7 @@ impl Machine for RealMachine<'_> {
     fn end_stretch(&mut self) -> Result<Kept> {
         let stretch = self.probe.end_stretch()?;
         let mut owners = HashMap::new();
-        for request in &stretch.requests {
+        for request in stretch.requests().iter() {
             let row = request.owner;
             owners.entry(row).or_insert_with(|| self.probe.owner(row));
         }

@@ -16,6 +16,7 @@ use iosched_result::measured::record::Record;
 use iosched_result::measured::snapshot::Op;
 use iosched_result::measured::timeline::Timeline;
 use iosched_result::measured::trace::Collector;
+use iosched_result::why::Requests;
 
 /// Completions per second of one CPU that suddenly gets busy: they must not fill half of its ring before the next look.
 const BURST_PER_S: u64 = 500_000;
@@ -58,9 +59,9 @@ impl Pause {
     }
 }
 
-/// Records of a stretch: 28 MB.
-const MOST_KEPT: usize = 262_144;
-/// Records that are kept beyond that, of requests that began before it was full and end later.
+/// Requests of a stretch: 25 MB. It is 10 s of 100,000 each.
+const MOST_KEPT: usize = 1 << 20;
+/// Requests that are kept beyond that, of requests that began before it was full and end later.
 const MOST_AFTERWARDS: usize = 65_536;
 
 /// A request is in the table of those in flight at most so long after its start, as a rule.
@@ -83,30 +84,39 @@ pub(super) struct Books {
     pub kept: Option<Kept>,
 }
 
-/// Whole records.
-#[derive(Default)]
+/// The requests of a stretch so far.
 pub(super) struct Kept {
-    pub records: Vec<Record>,
+    pub requests: Requests,
     /// From here on they are not all kept.
     pub full_ns: Option<u64>,
-    /// Records that began before then and found no room.
+    /// Those that began before then and found no room.
     pub left_out: u64,
 }
 
 impl Kept {
+    /// `spare`: the memory of an earlier stretch.
+    pub fn new(spare: Option<Requests>) -> Kept {
+        let room = || Requests::with_capacity(MOST_KEPT + MOST_AFTERWARDS);
+        Kept {
+            requests: spare.unwrap_or_else(room),
+            full_ns: None,
+            left_out: 0,
+        }
+    }
+
     fn add(&mut self, record: &Record) {
-        let is_full = self.records.len() >= MOST_KEPT;
+        let is_full = self.requests.len() >= MOST_KEPT;
         let full_ns = *match self.full_ns {
             Some(ref ns) => ns,
             None if is_full => self.full_ns.insert(record.c_ns),
-            None => return self.records.push(*record),
+            None => return self.requests.push(record),
         };
         // Those of other CPUs, and those that were in flight then.
         if record.begun_ns() >= full_ns {
             return;
         }
-        if self.records.len() < MOST_KEPT + MOST_AFTERWARDS {
-            self.records.push(*record);
+        if self.requests.len() < MOST_KEPT + MOST_AFTERWARDS {
+            self.requests.push(record);
         } else {
             self.left_out += 1;
         }
@@ -307,6 +317,30 @@ mod tests {
         }
         // Small rings cost an idle machine no more than a hundred looks a second.
         assert_eq!(Pause::new(256).after(0.0).now, SHORTEST_IDLE_PAUSE);
+    }
+
+    #[test]
+    fn what_began_before_the_stretch_was_full_is_kept_and_what_has_no_room_is_counted() {
+        let record = |q_ns: u64, c_ns: u64| Record {
+            q_ns,
+            ..Record::issued(Op::Read, q_ns + 1, c_ns)
+        };
+        let mut kept = Kept::new(None);
+        for number in 1..=MOST_KEPT as u64 {
+            kept.add(&record(number, number + 10));
+        }
+        assert_eq!((kept.requests.len(), kept.full_ns), (MOST_KEPT, None));
+        let full_ns = 2 * MOST_KEPT as u64;
+        kept.add(&record(full_ns - 5, full_ns));
+        assert_eq!(kept.full_ns, Some(full_ns));
+        // It began later.
+        kept.add(&record(full_ns, full_ns + 1));
+        assert_eq!(kept.requests.len(), MOST_KEPT + 1);
+        for _ in 0..MOST_AFTERWARDS + 2 {
+            kept.add(&record(full_ns - 1, full_ns + 1));
+        }
+        assert_eq!(kept.requests.len(), MOST_KEPT + MOST_AFTERWARDS);
+        assert_eq!(kept.left_out, 3);
     }
 
     #[test]

@@ -29,6 +29,12 @@ pub struct Parsed {
 const UNKNOWN: u32 = 0;
 /// None if no line is blkparse's.
 pub fn parse(text: &str) -> Option<Parsed> {
+    let (reader, end_ns) = read(text)?;
+    Some(reader.parsed(end_ns))
+}
+
+/// The requests, and the time of the last line.
+fn read(text: &str) -> Option<(Reader<'_>, u64)> {
     let mut events: Vec<Event> = text.lines().filter_map(Event::of).collect();
     // blkparse sorts what it has read, and what other CPUs recorded may come later.
     events.sort_by_key(|event| event.time_ns);
@@ -41,7 +47,7 @@ pub fn parse(text: &str) -> Option<Parsed> {
     for event in &events {
         reader.add(event);
     }
-    Some(reader.parsed(time_ns.1))
+    Some((reader, time_ns.1))
 }
 
 #[derive(Clone, Copy)]
@@ -340,12 +346,11 @@ impl<'a> Reader<'a> {
         let mut owners = vec![named("unknown", 0)];
         owners.extend(self.owner_names);
         Parsed {
-            stretch: Stretch {
-                begin_ns: self.begin_ns,
-                end_ns,
-                requests: self.requests,
-                missing: self.missing,
-            },
+            stretch: Stretch::new(
+                self.begin_ns..end_ns,
+                self.requests.into_iter().collect(),
+                self.missing,
+            ),
             disks,
             owners,
         }

@@ -2,6 +2,7 @@
 
 pub mod blkparse; // requests from blkparse's text
 mod passage; // requests of a stretch of time
+mod request; // one of them
 mod rounds; // the window of a round, and all rounds of an arm
 
 use std::collections::HashMap;
@@ -12,6 +13,7 @@ use crate::measured::blame::{BATCHES, Behind, Charges, Waiting};
 use crate::measured::snapshot::{Op, OwnerKind};
 use crate::measured::trace::TracedOwner;
 pub use passage::{FEW_PARTIES, MOST_PARTIES, Party, Silence, Stretch, Who};
+pub use request::{Request, Requests};
 pub use rounds::{ArmWhy, FEWEST_ROUNDS, RoundWhy, of_arm, of_round};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

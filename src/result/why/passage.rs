@@ -1,9 +1,12 @@
 //! The requests of a stretch of time, and their events. Pure.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 use super::Does;
+use super::request::{Request, Requests};
 use crate::measured::blame::{Event, Step};
 use crate::measured::record::Record;
 use crate::measured::snapshot::Op;
@@ -15,8 +18,8 @@ pub struct Stretch {
     /// CLOCK_MONOTONIC.
     pub begin_ns: u64,
     pub end_ns: u64,
-    /// Times of what had not happened at the end are 0.
-    pub requests: Vec<Record>,
+    /// In the order of their first moments. Times of what had not happened at the end are 0.
+    requests: Requests,
     /// Requests that are not among them, of all disks.
     pub missing: u64,
 }
@@ -55,14 +58,14 @@ pub const MOST_PARTIES: usize = 256;
 pub const FEW_PARTIES: usize = 16;
 
 impl Party {
-    fn of(record: &Record) -> Party {
+    fn of(request: &Request) -> Party {
         Party {
-            who: if record.is_flush_command {
+            who: if request.is_flush_command {
                 Who::Flush
             } else {
-                Who::Row(record.owner)
+                Who::Row(request.owner)
             },
-            does: Does::of(record.op),
+            does: Does::of(request.op),
         }
     }
 
@@ -120,6 +123,17 @@ impl Hasher for ByProduct {
 }
 
 impl Stretch {
+    /// `missing`: requests that are not among them, of all disks.
+    pub fn new(time_ns: Range<u64>, mut requests: Requests, missing: u64) -> Stretch {
+        requests.sort();
+        Stretch {
+            begin_ns: time_ns.start,
+            end_ns: time_ns.end,
+            requests,
+            missing,
+        }
+    }
+
     /// The requests of a trace, whose owners are numbered as there. A trace has those that were issued: those that still waited at its
     /// end, and those that were in service at its beginning, are not in it. Which writes waited for a flush first is not in it either.
     pub fn of_trace(trace: &Trace) -> Stretch {
@@ -150,14 +164,22 @@ impl Stretch {
             .requests
             .iter()
             .filter(|request| !request.is_end_unseen);
-        Stretch {
-            begin_ns: BEGIN_NS,
-            end_ns: at(end_ns),
-            requests: known.map(record).collect(),
-            missing: [trace.issued_before, trace.lost_events, trace.unseen_ends]
-                .into_iter()
-                .fold(0, u64::saturating_add),
-        }
+        let missing = [trace.issued_before, trace.lost_events, trace.unseen_ends];
+        let missing = missing.into_iter().fold(0, u64::saturating_add);
+        Stretch::new(BEGIN_NS..at(end_ns), known.map(record).collect(), missing)
+    }
+
+    pub fn into_requests(self) -> Requests {
+        self.requests
+    }
+
+    pub fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// Owners by other numbers.
+    pub fn renumber(&mut self, number: impl FnMut(u32) -> u32) {
+        self.requests.renumber(number);
     }
 
     pub fn time_s(&self) -> f64 {
@@ -166,13 +188,12 @@ impl Stretch {
 
     /// What the disk has not answered at the end.
     pub fn silence(&self, disk: usize) -> Silence {
-        let mut last_ns = self.begin_ns;
+        let last_ns = self.begin_ns.max(self.requests.last_ns(disk));
         let (mut in_service, mut first_ns) = (0, self.end_ns);
-        for record in self.of(disk) {
-            last_ns = last_ns.max(record.c_ns);
-            if record.d_ns > 0 && record.c_ns == 0 {
+        for request in self.of(disk) {
+            if request.issued_ns > 0 && !request.is_over {
                 in_service += 1;
-                first_ns = first_ns.min(record.d_ns);
+                first_ns = first_ns.min(request.issued_ns);
             }
         }
         Silence {
@@ -184,8 +205,8 @@ impl Stretch {
         }
     }
 
-    fn of(&self, disk: usize) -> impl Iterator<Item = &Record> {
-        let its = move |record: &&Record| usize::from(record.device) == disk;
+    fn of(&self, disk: usize) -> impl Iterator<Item = Request> {
+        let its = move |request: &Request| usize::from(request.device) == disk;
         self.requests.iter().filter(its)
     }
 
@@ -193,17 +214,17 @@ impl Stretch {
     pub fn parties(&self, disk: usize, most: usize) -> Parties {
         let mut places: HashMap<Party, u32, BuildHasherDefault<ByProduct>> = HashMap::default();
         let mut all: Vec<(Party, u64, Service)> = Vec::new();
-        let place_of = |record: &Record| {
-            let party = Party::of(record);
+        let place_of = |request: Request| {
+            let party = Party::of(&request);
             let place = *places.entry(party).or_insert(all.len() as u32);
             if place as usize == all.len() {
                 all.push((party, 0, Service::default()));
             }
             let (_, requests, service) = &mut all[place as usize];
             *requests += 1;
-            if (self.begin_ns..self.end_ns).contains(&record.d_ns) {
+            if (self.begin_ns..self.end_ns).contains(&request.issued_ns) {
                 service.ios += 1;
-                service.ns += record.data_ns.saturating_sub(record.d_ns);
+                service.ns += request.done_ns.saturating_sub(request.issued_ns);
             }
             place
         };
@@ -240,46 +261,127 @@ impl Stretch {
     }
 
     /// The events of a disk in the order of time. What began before the stretch begins with it.
-    pub fn events(&self, disk: usize, parties: &Parties) -> Vec<Event> {
-        let mut events = Vec::with_capacity(3 * parties.numbers.len());
-        for (record, number) in self.of(disk).zip(&parties.numbers) {
-            self.add_events(record, *number, &mut events);
+    pub fn events(&self, disk: usize, parties: &Parties) -> impl Iterator<Item = Event> {
+        let each = self.of(disk).zip(&parties.numbers);
+        let courses = each.filter_map(|(request, number)| self.course(&request, *number));
+        Events {
+            courses: courses.peekable(),
+            open: BinaryHeap::new(),
+            end_ns: self.end_ns,
         }
-        events.sort_unstable_by_key(|event| (event.time_ns, event.step.order()));
-        events
     }
 
-    fn add_events(&self, record: &Record, owner: u32, events: &mut Vec<Event>) {
+    /// None if the request was over before the stretch.
+    fn course(&self, request: &Request, owner: u32) -> Option<Course> {
         let or_never = |ns: u64| if ns == 0 { u64::MAX } else { ns };
-        let queued_ns = record.queued_ns();
-        let issued_ns = or_never(record.d_ns).max(queued_ns);
-        let done_ns = or_never(record.data_ns).max(issued_ns);
-        // A wait for a flush is not one for the device, and an empty flush is never issued.
-        let is_ever_issued = record.d_ns > 0 || record.c_ns == 0;
-        let waits = queued_ns > 0
-            && record.op != Op::Flush
-            && is_ever_issued
-            && !record.is_preflush
-            && !record.is_flush_command;
-        let mut add = |time_ns: u64, step: Step| {
-            let time_ns = time_ns.max(self.begin_ns);
-            if time_ns < self.end_ns {
-                events.push(Event {
-                    time_ns,
-                    step,
-                    owner,
-                });
-            }
-        };
+        let queued_ns = request.queued_ns;
+        let issued_ns = or_never(request.issued_ns).max(queued_ns);
+        let done_ns = or_never(request.done_ns).max(issued_ns);
         if done_ns <= self.begin_ns {
-            return;
+            return None;
         }
-        if waits && (issued_ns > self.begin_ns || queued_ns >= self.begin_ns) {
-            add(queued_ns, Step::Wait);
-            add(issued_ns, Step::Issue);
-        } else {
-            add(issued_ns, Step::IssueAtOnce);
-        }
-        add(done_ns, Step::End);
+        // A wait for a flush is not one for the device, and an empty flush is never issued.
+        let is_ever_issued = request.issued_ns > 0 || !request.is_over;
+        let waits = queued_ns > 0
+            && request.op != Op::Flush
+            && is_ever_issued
+            && !request.is_preflush
+            && !request.is_flush_command;
+        let is_before = issued_ns <= self.begin_ns && queued_ns < self.begin_ns;
+        let within = |ns: u64| ns.max(self.begin_ns);
+        Some(Course {
+            wait_ns: (waits && !is_before).then_some(within(queued_ns)),
+            issued_ns: within(issued_ns),
+            done_ns: within(done_ns),
+            first_ns: within(request.first_ns()),
+            owner,
+        })
     }
 }
+
+/// When a request does what, from the beginning of the stretch on.
+struct Course {
+    /// None if its waiting is not seen, or is none for the device.
+    wait_ns: Option<u64>,
+    issued_ns: u64,
+    done_ns: u64,
+    first_ns: u64,
+    owner: u32,
+}
+
+/// What a request that has begun does next.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    time_ns: u64,
+    /// See `Step::order`.
+    order: u8,
+    owner: u32,
+    has_waited: bool,
+    /// For an issue.
+    done_ns: u64,
+}
+
+/// Events in the order of time, from requests in the order of their first moments: only those between their beginning and their end
+/// are kept.
+struct Events<I: Iterator<Item = Course>> {
+    courses: std::iter::Peekable<I>,
+    open: BinaryHeap<Reverse<Next>>,
+    end_ns: u64,
+}
+
+impl<I: Iterator<Item = Course>> Events<I> {
+    /// Nothing after the end happens.
+    fn open(&mut self, next: Next) {
+        if next.time_ns < self.end_ns {
+            self.open.push(Reverse(next));
+        }
+    }
+}
+
+impl<I: Iterator<Item = Course>> Iterator for Events<I> {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        let event = |time_ns: u64, step: Step, owner: u32| Event {
+            time_ns,
+            step,
+            owner,
+        };
+        loop {
+            let next_ns = self.open.peek().map_or(u64::MAX, |next| next.0.time_ns);
+            // Waits come first among what happens at the same moment.
+            let Some(course) = self.courses.next_if(|course| course.first_ns <= next_ns) else {
+                break;
+            };
+            self.open(Next {
+                time_ns: course.issued_ns,
+                order: Step::Issue.order(),
+                owner: course.owner,
+                has_waited: course.wait_ns.is_some(),
+                done_ns: course.done_ns,
+            });
+            if let Some(wait_ns) = course.wait_ns.filter(|ns| *ns < self.end_ns) {
+                return Some(event(wait_ns, Step::Wait, course.owner));
+            }
+        }
+        let Reverse(next) = self.open.pop()?;
+        if next.order == Step::End.order() {
+            return Some(event(next.time_ns, Step::End, next.owner));
+        }
+        self.open(Next {
+            time_ns: next.done_ns,
+            order: Step::End.order(),
+            ..next
+        });
+        let step = if next.has_waited {
+            Step::Issue
+        } else {
+            Step::IssueAtOnce
+        };
+        Some(event(next.time_ns, step, next.owner))
+    }
+}
+
+#[cfg(test)]
+#[path = "passage_tests.rs"]
+mod tests;

@@ -31,9 +31,9 @@ pub fn of_round(
     let mut owners: Vec<TracedOwner> = Vec::new();
     let mut places: HashMap<(bool, String), usize> = HashMap::new();
     let mut by_row: HashMap<u32, u32> = HashMap::new();
-    for request in &mut stretch.requests {
-        request.owner = *by_row.entry(request.owner).or_insert_with(|| {
-            let who = owner(request.owner);
+    stretch.renumber(|row| {
+        *by_row.entry(row).or_insert_with(|| {
+            let who = owner(row);
             let key = match &who.part {
                 Some(part) => (true, part.clone()),
                 None => (false, who.name.clone()),
@@ -44,8 +44,8 @@ pub fn of_round(
                 Some(same) => join(&mut same.pid, who.pid, &mut same.cgroup_id, who.cgroup_id),
             }
             place as u32
-        });
-    }
+        })
+    });
     let named = |place: u32| owners[place as usize].clone();
     RoundWhy {
         time_s: stretch.time_s(),

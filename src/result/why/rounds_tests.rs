@@ -46,12 +46,8 @@ fn round(owners: &[TracedOwner], pairs: u64, wait_ms: u64) -> RoundWhy {
             request(half + owner, [begin, begin + wait_ms, begin + wait_ms + 1]),
         ]
     });
-    let stretch = Stretch {
-        begin_ns: BEGIN_NS,
-        end_ns: BEGIN_NS + pairs * 100 * MS,
-        requests: requests.collect(),
-        missing: 1,
-    };
+    let time_ns = BEGIN_NS..BEGIN_NS + pairs * 100 * MS;
+    let stretch = Stretch::new(time_ns, requests.collect(), 1);
     of_round(stretch, &[disk()], &|row| owners[row as usize].clone())
 }
 

@@ -11,7 +11,16 @@ const IOS: u64 = 100;
 
 /// In 10 s, writes of 20 ms each, of which `wait_ms` before the issue; the disk takes 8 at once.
 fn stretch(wait_ms: u64) -> Stretch {
-    let write = |number: u64| {
+    stretch_of(writes(wait_ms))
+}
+
+fn stretch_of(records: impl IntoIterator<Item = Record>) -> Stretch {
+    let time_ns = BEGIN_NS..BEGIN_NS + 10 * SECOND;
+    Stretch::new(time_ns, records.into_iter().collect(), 0)
+}
+
+fn writes(wait_ms: u64) -> impl Iterator<Item = Record> {
+    let write = move |number: u64| {
         let q_ns = BEGIN_NS + number * SECOND / 10;
         let d_ns = q_ns + wait_ms * 1_000_000;
         Record {
@@ -21,12 +30,7 @@ fn stretch(wait_ms: u64) -> Stretch {
             ..Record::issued(Op::WriteAsync, d_ns, q_ns + 20_000_000)
         }
     };
-    Stretch {
-        begin_ns: BEGIN_NS,
-        end_ns: BEGIN_NS + 10 * SECOND,
-        requests: (0..IOS).map(write).collect(),
-        missing: 0,
-    }
+    (0..IOS).map(write)
 }
 
 /// The counts of these writes, changed by `change`.
@@ -184,7 +188,6 @@ fn a_full_device_is_not_told_as_a_lack_of_tags() {
     let full = interval(15, &|owner| {
         slept(owner, |owner| &mut owner.waits.scheduler_tag);
     });
-    let mut busy = stretch(15);
     let hogs = (0..80).map(|number| {
         let d_ns = BEGIN_NS + number % 8;
         Record {
@@ -192,7 +195,7 @@ fn a_full_device_is_not_told_as_a_lack_of_tags() {
             ..Record::issued(Op::WriteAsync, d_ns, BEGIN_NS + 10 * SECOND - 1)
         }
     });
-    busy.requests.extend(hogs.take(8));
+    let busy = stretch_of(writes(15).chain(hogs.take(8)));
     let record = told_of(&busy, &full, "mq-deadline");
     assert!(
         record
@@ -205,12 +208,11 @@ fn a_full_device_is_not_told_as_a_lack_of_tags() {
 
 #[test]
 fn a_device_that_answers_nothing_comes_first() {
-    let mut hanging = stretch(0);
-    hanging.requests.truncate(20);
-    hanging.requests.push(Record {
+    let stuck = Record {
         owner: 1,
         ..Record::issued(Op::Read, BEGIN_NS + 2 * SECOND, 0)
-    });
+    };
+    let hanging = stretch_of(writes(0).take(20).chain([stuck]));
     let record = told_of(&hanging, &interval(0, &|_| ()), "none");
     let (text, command) = first(&record);
     assert_eq!(
@@ -247,8 +249,7 @@ fn what_is_not_known_is_not_told_as_room() {
     let few = interval(15, &|owner| {
         slept(owner, |owner| &mut owner.waits.scheduler_tag);
     });
-    let mut nobody = stretch(15);
-    nobody.requests.clear();
+    let nobody = stretch_of([]);
     let record = told_of(&nobody, &few, "mq-deadline");
     let mut sentences = record.sentences.iter();
     assert!(

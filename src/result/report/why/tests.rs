@@ -32,12 +32,8 @@ fn record(row: u32, op: Op, q_us: u64, d_us: u64, c_us: u64) -> Record {
 }
 
 fn stretch(requests: Vec<Record>) -> Stretch {
-    Stretch {
-        begin_ns: BEGIN_NS,
-        end_ns: BEGIN_NS + 1_000_000 * US,
-        requests,
-        missing: 0,
-    }
+    let time_ns = BEGIN_NS..BEGIN_NS + 1_000_000 * US;
+    Stretch::new(time_ns, requests.into_iter().collect(), 0)
 }
 
 fn facts(scheduler: &str) -> DiskFacts {

@@ -13,11 +13,11 @@ fn times(parsed: &Parsed) -> Vec<Times> {
     let since = |ns: u64| {
         (ns > 0).then(|| (ns.cast_signed() - begin_ns.cast_signed()).div_euclid(MS as i64))
     };
-    let requests = parsed.stretch.requests.iter();
+    let requests = parsed.stretch.requests().iter();
     requests
         .map(|request| {
             let owner = &parsed.owners[request.owner as usize];
-            let times = [request.queued_ns(), request.d_ns, request.data_ns].map(since);
+            let times = [request.queued_ns, request.issued_ns, request.done_ns].map(since);
             (owner.name.clone(), times[0], times[1], times[2])
         })
         .collect()
@@ -57,7 +57,7 @@ fn parsed(rows: &[&str]) -> Parsed {
 
 #[test]
 fn a_request_is_queued_issued_and_completed() {
-    let parsed = parsed(&[
+    let text = lines(&[
         "0 70 Q WS 100 + 8 [a [b] c]",
         "1 70 G WS 100 + 8 [a [b] c]",
         "1 70 P N [a]",
@@ -66,8 +66,10 @@ fn a_request_is_queued_issued_and_completed() {
         "3 9 D WS 100 + 8 [kworker/0:1H]",
         "7 0 C WS 100 + 8 [0]",
     ]);
+    let parsed = parse(&text).expect("lines of blkparse");
     assert_eq!(times(&parsed), [row("a [b] c", 0, 3, 7)]);
-    let request = &parsed.stretch.requests[0];
+    let (reader, _) = read(&text).expect("lines of blkparse");
+    let request = &reader.requests[0];
     assert_eq!((request.op, request.sector), (Op::WriteSync, 100));
     assert_eq!(request.g_ns - request.q_ns, MS);
     assert_eq!(parsed.owners[1].pid, 70);
@@ -94,7 +96,8 @@ fn merges_lengthen_the_request() {
         "9 0 C R 92 + 32 [0]",
     ]);
     assert_eq!(times(&parsed), [row("a", 0, 5, 9), row("d", 3, None, None)]);
-    assert!(parsed.stretch.requests[1].c_ns > 0, "it is over");
+    let second = parsed.stretch.requests().iter().nth(1).expect("d's");
+    assert!(second.is_over);
 }
 
 #[test]
@@ -144,7 +147,7 @@ fn flush_commands_are_requests_and_empty_flushes_are_not() {
     );
     let flags: Vec<_> = parsed
         .stretch
-        .requests
+        .requests()
         .iter()
         .map(|of| (of.is_flush_command, of.is_preflush))
         .collect();
@@ -240,7 +243,7 @@ fn other_lines_are_passed_over() {
     let text = format!(
         "{own}CPU0 (sdb):\n Reads Queued:           1,        4KiB\tWrites Queued: 0\n\nThroughput (R/W): 1KiB/s\n  8,16   1        0     0.000000000     0  m   N cfq1 add_to_rr\n8,x 1 1 0.000000001 1 Q R 8 + 8 [a]\n"
     );
-    assert_eq!(parse(&text).expect("lines").stretch.requests.len(), 1);
+    assert_eq!(parse(&text).expect("lines").stretch.requests().len(), 1);
     for text in [
         "",
         "\n\n",
