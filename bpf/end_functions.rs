@@ -27,7 +27,7 @@ pub(crate) fn read() -> Result<end_functions> {
     let found = addresses(file).with_context(|| format!("reading {SYMBOLS}"))?;
     Ok(of_names!(
         found,
-        iomap_dio_bio_end_io dio_bio_end_io dio_bio_end_aio
+        iomap_dio_bio_end_io dio_bio_end_io dio_bio_end_aio f2fs_dio_end_io
         blkdev_bio_end_io blkdev_bio_end_io_async blkdev_bio_end_io_simple
         btrfs_simple_end_io btrfs_orig_write_end_io
         xlog_bio_end_io xfs_buf_bio_end_io

@@ -15,8 +15,9 @@ const volatile bool with_files;
  */
 struct end_functions {
 	__u64 iomap_dio_bio_end_io; /* direct I/O: ext4, xfs, f2fs */
-	__u64 dio_bio_end_io; /* of other file systems, and of f2fs before 5.17 */
+	__u64 dio_bio_end_io; /* of other file systems */
 	__u64 dio_bio_end_aio;
+	__u64 f2fs_dio_end_io; /* of f2fs before 5.17 */
 	__u64 blkdev_bio_end_io; /* direct I/O of a block device */
 	__u64 blkdev_bio_end_io_async;
 	__u64 blkdev_bio_end_io_simple;
@@ -97,6 +98,29 @@ static __always_inline __u64 inode_of_btrfs(struct bio *bio)
 	return inode ? (__u64)inode + bpf_core_field_offset(struct btrfs_inode, vfs_inode) : 0;
 }
 
+enum {
+	BTRFS_MAGIC = 0x9123683e,
+	F2FS_MAGIC = 0xf2f52010,
+};
+
+static __always_inline __u64 magic_of(struct inode *inode)
+{
+	return BPF_CORE_READ(inode, i_sb, s_magic);
+}
+
+/*
+ * Direct I/O of f2fs before 5.17 has a structure of its own that begins with the inode. Its module's types may be unknown: they
+ * have no BTF before 5.11.
+ */
+static __always_inline __u64 inode_of_f2fs(void *private)
+{
+	struct inode *inode = 0;
+
+	if (bpf_probe_read_kernel(&inode, sizeof(inode), private) || !inode)
+		return 0;
+	return magic_of(inode) == F2FS_MAGIC ? (__u64)inode : 0;
+}
+
 static __always_inline bool is_journal_buffer(void *buffer)
 {
 	__u64 end_io;
@@ -114,6 +138,8 @@ static __always_inline __u64 inode_by_end(struct bio *bio, __u64 end_io, void *p
 		return inode_of_file(BPF_CORE_READ((struct iomap_dio *)private, iocb));
 	if (ends_by(end_io, btrfs_simple_end_io) || ends_by(end_io, btrfs_orig_write_end_io))
 		return inode_of_btrfs(bio);
+	if (ends_by(end_io, f2fs_dio_end_io))
+		return inode_of_f2fs(private);
 	if (bpf_core_field_exists(((struct dio *)private)->inode) &&
 	    (ends_by(end_io, dio_bio_end_io) || ends_by(end_io, dio_bio_end_aio)))
 		return (__u64)BPF_CORE_READ((struct dio *)private, inode);
@@ -196,13 +222,6 @@ static __always_inline bool has_file_system(struct block_device *device, struct 
 	return holder && BPF_CORE_READ(holder, f_mapping, host) != inode;
 }
 
-enum { BTRFS_MAGIC = 0x9123683e };
-
-static __always_inline bool is_of_btrfs(struct inode *inode)
-{
-	return BPF_CORE_READ(inode, i_sb, s_magic) == BTRFS_MAGIC;
-}
-
 /* The tree of btrfs that has the inode: each subvolume has inodes of its own. 0 if it is not known. */
 static __always_inline __u64 tree_of(struct inode *inode)
 {
@@ -215,6 +234,15 @@ static __always_inline __u64 tree_of(struct inode *inode)
 }
 
 enum { FIRST_DATA_TREE = 5 }; /* those before are btrfs' own */
+enum { F2FS_ROOT_INODE = 3 }; /* those before are f2fs' own */
+
+/* Whether it is an inode that a file system keeps for itself. `tree`: that of btrfs which has it. */
+static __always_inline bool is_of_metadata(__u64 magic, __u64 number, __u64 tree)
+{
+	if (magic == F2FS_MAGIC)
+		return number < F2FS_ROOT_INODE;
+	return tree && tree < FIRST_DATA_TREE;
+}
 
 /*
  * Whether the inode can be what the bio is about. Direct I/O may use memory that the program has mapped from a file elsewhere:
@@ -236,22 +264,22 @@ static __always_inline void name_file(struct owner_key *key, const struct file_o
 	struct block_device *device;
 	bool is_btrfs;
 	__u32 format;
-	__u64 tree;
+	__u64 magic, tree;
 
 	key->file_kind = file->kind & KINDS;
 	if (key->file_kind != FILE_INODE)
 		return;
 	format = BPF_CORE_READ(inode, i_mode) & S_IFMT;
 	device = format == S_IFBLK ? device_of_inode(inode) : BPF_CORE_READ(inode, i_sb, s_bdev);
-	is_btrfs = is_of_btrfs(inode);
+	magic = magic_of(inode);
+	is_btrfs = magic == BTRFS_MAGIC;
 	tree = is_btrfs ? tree_of(inode) : 0;
 	if (!is_of_bio(device, is_btrfs, file->kind, bio)) {
 		key->file_kind = file->kind & BY_WAIT ? FILE_BLOCK_DEVICE : FILE_UNKNOWN;
 	} else if (format == S_IFBLK) {
 		key->file_kind = has_file_system(device, inode) ? FILE_METADATA : FILE_BLOCK_DEVICE;
-	} else if (format != S_IFREG || (tree && tree < FIRST_DATA_TREE)) {
-		key->file_kind =
-			FILE_METADATA; /* directories, and the inodes that file systems keep for themselves */
+	} else if (format != S_IFREG || is_of_metadata(magic, file->number, tree)) {
+		key->file_kind = FILE_METADATA; /* directories, too */
 	} else {
 		key->inode = file->number;
 		key->file_instance = tree << 32 | file->generation;

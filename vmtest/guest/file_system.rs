@@ -40,6 +40,9 @@ pub const FILE_SYSTEMS: [FileSystem; 3] = [
     ),
 ];
 
+/// The cloud kernels do not have it.
+pub const F2FS: FileSystem = ("f2fs", &["-q", "-f"]);
+
 /// A mounted file system. Unmounted at the end, of a test that failed, too: its disk goes after it.
 pub struct Mounted {
     directory: TempDir,
