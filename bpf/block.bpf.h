@@ -270,6 +270,7 @@ struct device {
 struct backing_dev_info {
 	__u64 id;
 	struct device *owner;
+	char dev_name[64];
 };
 struct bdi_writeback {
 	struct backing_dev_info *bdi;

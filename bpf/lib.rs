@@ -53,7 +53,8 @@ pub use loader::NotPermitted;
 pub use rings::Rings;
 pub use sync::SyncTracer;
 pub use sync_wire::{
-    sync_key, sync_kind, sync_losses, sync_row, sync_sleep, sync_sleep_key, sync_thread,
+    bdi_of_place, sync_key, sync_kind, sync_losses, sync_row, sync_sleep, sync_sleep_key,
+    sync_thread,
 };
 pub use tracer::Tracer;
 pub use under_way::Blocked;

@@ -61,6 +61,16 @@ impl SyncTracer {
             .collect())
     }
 
+    /// The name of a `backing_dev_info` without a device, by its number.
+    pub fn bdi(&self, number: u32) -> Result<Option<String>> {
+        let names = &self.skeleton.maps.sync_bdis;
+        let bytes = names
+            .lookup(&number.to_ne_bytes(), MapFlags::ANY)
+            .context("reading the name of a file system")?;
+        let name = bytes.and_then(|bytes| Some(bytes.split(|byte| *byte == 0).next()?.to_vec()));
+        Ok(name.map(|name| String::from_utf8_lossy(&name).into_owned()))
+    }
+
     /// The addresses of a stack, from the innermost function on; None if it was not kept.
     pub fn stack(&self, stack: i32) -> Result<Option<Vec<u64>>> {
         let stacks = &self.skeleton.maps.sync_stacks;

@@ -13,11 +13,35 @@ static __always_inline __u64 place_of(struct inode *inode)
 	return BPF_CORE_READ(inode, i_sb, s_dev);
 }
 
+/* By these names user space finds file systems; a number is never given again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SYNC_BDIS);
+	__type(key, __u32); /* number of the backing_dev_info */
+	__type(value, struct sync_bdi);
+} sync_bdis SEC(".maps");
+
+static __noinline int keep_name(struct backing_dev_info *bdi, __u32 number)
+{
+	struct sync_bdi fresh = {};
+
+	if (bpf_map_lookup_elem(&sync_bdis, &number))
+		return 0;
+	BPF_CORE_READ_STR_INTO(&fresh.name, bdi, dev_name);
+	bpf_map_update_elem(&sync_bdis, &number, &fresh, BPF_NOEXIST);
+	return 0;
+}
+
 static __always_inline __u64 place_of_bdi(struct backing_dev_info *bdi)
 {
 	__u32 dev = BPF_CORE_READ(bdi, owner, devt); /* of its disk */
+	__u32 number;
 
-	return dev ? dev : (__u64)SYNC_BDI << 32 | (__u32)BPF_CORE_READ(bdi, id);
+	if (dev)
+		return dev;
+	number = BPF_CORE_READ(bdi, id);
+	keep_name(bdi, number);
+	return (__u64)SYNC_BDI << 32 | number;
 }
 
 /* The first argument of a system call. */

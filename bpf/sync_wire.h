@@ -11,6 +11,7 @@ enum sync_limits {
 	SYNC_FRAMES = 32, /* of a stack, the innermost */
 	SYNC_PARTS = 8, /* stacks of one call that are told apart */
 	SYNC_CALLS = 6, /* system calls */
+	SYNC_BDIS = 256, /* file systems without a disk of their own */
 	/* Layout of the histogram, as that of owners. */
 	SYNC_UNIT_SHIFT = 6,
 	SYNC_SUB_BITS = 4,
@@ -37,6 +38,11 @@ struct sync_key {
 	__u64 place; /* the kernel's dev_t; see enum sync_place */
 	__u32 tgid;
 	__u32 kind; /* enum sync_kind */
+};
+
+/* The name of a backing_dev_info, such as btrfs-1, or 0:53 of the device number of an NFS mount. */
+struct sync_bdi {
+	char name[64];
 };
 
 struct sync_row {

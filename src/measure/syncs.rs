@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use iosched_bpf::{
-    SyncTracer, sync_key, sync_kind, sync_row, sync_sleep, sync_sleep_key, sync_thread,
+    SyncTracer, bdi_of_place, sync_key, sync_kind, sync_row, sync_sleep, sync_sleep_key,
+    sync_thread,
 };
 use iosched_host::system::kernel_functions::KernelFunctions;
 use iosched_host::system::pressure;
@@ -122,6 +123,14 @@ impl SyncProbe {
             .map(|(key, row)| (*key, row.all.count))
             .collect();
         Ok(snapshot)
+    }
+
+    /// The name of a file system that has no disk of its own, as the kernel throttles its writers: `btrfs-1`, or `0:53` for the device
+    /// number of an NFS mount. None for other places, and if there was no room for the name.
+    pub fn bdi_of_place(&self, place: u64) -> Option<String> {
+        let number = bdi_of_place(place)?;
+        let name = self.tracer.bdi(number).ok().flatten();
+        name.filter(|name| !name.is_empty())
     }
 
     /// All rows, each with the sleeps that belong to it: programs count both while they are read. A row that is never at

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use iosched_host::system::device::mounts::{self, Mount};
-use iosched_host::system::device::{Device, place_of};
+use iosched_host::system::device::{Device, place_of, place_of_bdi};
 use iosched_measure::syncs::{SyncProbe, dev_of_place};
 use iosched_result::measured::syncs::{SyncNumbers, SyncSnapshot};
 use iosched_result::stat::{self, LiveSyncs, Selection, SyncPlace};
@@ -36,23 +36,33 @@ impl Syncs {
         let numbers = SyncNumbers::between(&self.earlier, &later)?;
         self.earlier = later;
         let disks: Vec<&str> = devices.iter().map(|device| &*device.name).collect();
-        let places = Places(mounts::read()?);
+        let places = Places {
+            mounts: mounts::read()?,
+            probe: &self.probe,
+        };
         Ok(stat::syncs(&numbers, &disks, selection, &places))
     }
 }
 
 /// Finds file systems by their numbers.
-struct Places(Vec<Mount>);
+struct Places<'a> {
+    mounts: Vec<Mount>,
+    probe: &'a SyncProbe,
+}
 
-impl stat::Places for Places {
+impl stat::Places for Places<'_> {
     fn place(&self, place: u64, tgid: u32) -> SyncPlace {
-        let Some((major, minor)) = dev_of_place(place) else {
-            return SyncPlace::default();
+        let dev = dev_of_place(place);
+        let bdi = self.probe.bdi_of_place(place);
+        let find = |seen: &[Mount]| match (dev, &bdi) {
+            (Some((major, minor)), _) => place_of(&self.mounts, seen, major, minor),
+            (None, Some(name)) => place_of_bdi(&self.mounts, seen, name),
+            (None, None) => SyncPlace::default(),
         };
-        let found = place_of(&self.0, &[], major, minor);
+        let found = find(&[]);
         if found.devices.is_some() {
             return found;
         }
-        place_of(&self.0, &mounts::read_of(tgid), major, minor)
+        find(&mounts::read_of(tgid))
     }
 }

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use iosched_host::system::device::mounts;
+use iosched_host::system::device::{place_of, place_of_bdi};
 use iosched_measure::syncs::{SyncProbe, dev_of_place};
 use iosched_result::measured::syncs::{SyncCause, SyncKind, SyncNumbers, SyncRow};
 use iosched_vmtest::file_system::{FILE_SYSTEMS, Mounted};
@@ -210,17 +212,48 @@ fn without_a_change_of_metadata_there_is_no_journal_to_wait_for() {
     assert!(share(&row, SyncCause::Journal) < 0.1, "{row:#?}");
 }
 
+/// Whether the row is of this file system, on this disk alone.
+#[track_caller]
+fn is_on(probe: &SyncProbe, row: &SyncRow, at: &Path, disk: &Disk) {
+    let mounts = mounts::read().expect("the mounts");
+    let place = match (
+        dev_of_place(row.key.place),
+        probe.bdi_of_place(row.key.place),
+    ) {
+        (Some((major, minor)), None) => place_of(&mounts, &[], major, minor),
+        (None, Some(name)) => place_of_bdi(&mounts, &[], &name),
+        other => panic!("{other:?}"),
+    };
+    println!("{place:?}");
+    assert_eq!(place.name.as_deref(), at.to_str());
+    let devices = place.devices.expect("devices");
+    assert_eq!(devices, [disk.device.name.clone()]);
+}
+
+/// That of btrfs is no disk's: the kernel throttles its writers by the whole file system.
 #[test]
 fn a_writer_is_throttled_as_often_as_the_kernel_says() {
-    let disk = slow_disk();
-    let mounted = Mounted::ext4(&disk);
-    let (at, probe) = (mounted.path(), &mut probe());
     for (limit, bytes) in [
         ("dirty_background_bytes", "1048576"),
         ("dirty_bytes", "4194304"),
     ] {
         fs::write(format!("/proc/sys/vm/{limit}"), bytes).expect("a limit");
     }
+    for system in FILE_SYSTEMS {
+        let disk = slow_disk();
+        let Some(mounted) = Mounted::new(&disk, system) else {
+            continue;
+        };
+        throttle(&disk, mounted.path());
+    }
+    for limit in ["dirty_background_ratio", "dirty_ratio"] {
+        let ratio = if limit == "dirty_ratio" { "20" } else { "10" };
+        fs::write(format!("/proc/sys/vm/{limit}"), ratio).expect("a limit");
+    }
+}
+
+fn throttle(disk: &Disk, at: &Path) {
+    let probe = &mut probe();
     let ftrace = Ftrace::new(&[("writeback/balance_dirty_pages", String::new())]);
     let file = format!("of={}", at.join("file").display());
     let load = || {
@@ -245,10 +278,7 @@ fn a_writer_is_throttled_as_often_as_the_kernel_says() {
     let (ours_ms, theirs_ms) = (row.all.ns as f64 / 1e6, slept.iter().sum::<i64>() as f64);
     let ticks = slept.len() as f64 * 4.0;
     assert!(ours_ms > theirs_ms - 2.0 * ticks && ours_ms < theirs_ms * 1.5 + 2.0 * ticks);
-    for limit in ["dirty_background_ratio", "dirty_ratio"] {
-        let ratio = if limit == "dirty_ratio" { "20" } else { "10" };
-        fs::write(format!("/proc/sys/vm/{limit}"), ratio).expect("a limit");
-    }
+    is_on(probe, row, at, disk);
 }
 
 /// A direct read of what is dirty in the cache first writes it, and waits for that.

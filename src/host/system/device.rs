@@ -31,7 +31,7 @@ pub use disks::Disks;
 pub use io_stat::IoStat;
 use iosched_result::types::queue::HardwareDepth;
 pub use partition::{Partition, RawTarget, disk_number};
-pub use place::place_of;
+pub use place::{place_of, place_of_bdi};
 pub use resolve::{Resolved, stands_on};
 pub(crate) use resolve::{btrfs_members, devices_of, is_within, name_of};
 

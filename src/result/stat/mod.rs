@@ -22,7 +22,9 @@ pub use light::{
 pub use order::{Burst, HardwareQueue, LiveOrder};
 pub use process::{LiveFairness, LiveFile, LiveProcess, LiveStages};
 
-pub use syncs::{LivePause, LiveSync, LiveSyncs, Places, SyncPlace, SyncShare, SyncWho, syncs};
+pub use syncs::{
+    LiveElsewhere, LivePause, LiveSync, LiveSyncs, Places, SyncPlace, SyncShare, SyncWho, syncs,
+};
 
 use device::device;
 use process::{process, wholes};

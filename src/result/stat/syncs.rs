@@ -26,6 +26,9 @@ pub struct LiveSyncs {
     pub elsewhere: Sum,
     /// Waits of which the file system is not found, such as one of another mount namespace: in no row.
     pub unplaced: Sum,
+    /// What these two are made of, by file system: the 16 with the longest waits, the longest first.
+    #[serde(default)]
+    pub elsewhere_by: Vec<LiveElsewhere>,
     /// Pressure stall information of the whole host in the interval, which the kernel counts by itself; null if it does
     /// not.
     pub pressure: Option<Pressure>,
@@ -42,6 +45,23 @@ pub struct SyncPlace {
     pub name: Option<String>,
     /// Kernel names of the disks below, if they are known.
     pub devices: Option<Vec<String>>,
+    /// The type of the file system, such as ext4 or nfs4; null if it is none, or not known.
+    #[serde(default)]
+    pub filesystem: Option<String>,
+    /// Kernel names of the devices that the file system (btrfs) stands on, if they are several: a wait is for all of them together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<String>,
+}
+
+/// Waits of a file system that is on none of the watched disks, or on no disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LiveElsewhere {
+    pub place: SyncPlace,
+    /// Waits that ended in the interval, and calls that returned.
+    pub count: u64,
+    /// Their time, in ns.
+    pub ns: u64,
 }
 
 /// Which process waited.
@@ -124,22 +144,33 @@ pub fn syncs(
         writeback: Vec::new(),
         elsewhere: Sum::default(),
         unplaced: Sum::default(),
+        elsewhere_by: Vec::new(),
         pressure: numbers.pressure,
         losses: numbers.losses,
     };
     let mut rows = Vec::new();
+    let mut others: BTreeMap<SyncPlace, Sum> = BTreeMap::new();
     let asked = |row: &&SyncRow| selection.keeps_process(row.key.tgid, row.key.cgroup_id);
     for row in numbers.rows.iter().filter(asked) {
         let place = places.place(row.key.place, row.key.tgid);
         let is_here = |names: &Vec<String>| names.iter().any(|name| disks.contains(&&**name));
-        match &place.devices {
+        let sum = match &place.devices {
             // It names no file: all file systems are meant.
-            None if row.key.place == 0 => rows.push((place, row)),
-            None => live.unplaced.add(row.all),
-            Some(names) if is_here(names) => rows.push((place, row)),
-            Some(_) => live.elsewhere.add(row.all),
-        }
+            None if row.key.place == 0 => {
+                rows.push((place, row));
+                continue;
+            }
+            Some(names) if is_here(names) => {
+                rows.push((place, row));
+                continue;
+            }
+            None => &mut live.unplaced,
+            Some(_) => &mut live.elsewhere,
+        };
+        sum.add(row.all);
+        others.entry(place).or_default().add(row.all);
     }
+    live.elsewhere_by = longest(others);
     let seconds = numbers.ns as f64 / 1e9;
     for (who, place, row) in by_rows(rows, selection) {
         match row.key.kind {
@@ -159,6 +190,23 @@ pub fn syncs(
         pauses.sort_by_key(|pause| (Reverse(pause.ns), pause.who.pid));
     }
     live
+}
+
+/// Those that are named, of all other places.
+const MOST_ELSEWHERE: usize = 16;
+
+fn longest(others: BTreeMap<SyncPlace, Sum>) -> Vec<LiveElsewhere> {
+    let all = others.into_iter().filter(|(_, sum)| sum.count > 0);
+    let mut all: Vec<LiveElsewhere> = all
+        .map(|(place, sum)| LiveElsewhere {
+            place,
+            count: sum.count,
+            ns: sum.ns,
+        })
+        .collect();
+    all.sort_by_key(|of| Reverse(of.ns));
+    all.truncate(MOST_ELSEWHERE);
+    all
 }
 
 /// One row per process or per control group, at each place.
@@ -248,3 +296,7 @@ fn pause(who: SyncWho, place: SyncPlace, row: &SyncRow, seconds: f64) -> LivePau
         share: row.all.ns as f64 / (seconds * 1e9),
     }
 }
+
+#[cfg(test)]
+#[path = "syncs_tests.rs"]
+mod tests;

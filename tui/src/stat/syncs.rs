@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use iosched_result::report::page::{Column, Page};
 use iosched_result::report::{escape, units};
-use iosched_result::stat::{LivePause, LiveSync, LiveSyncs, SyncPlace, SyncShare, SyncWho};
+use iosched_result::stat::{
+    LiveElsewhere, LivePause, LiveSync, LiveSyncs, SyncPlace, SyncShare, SyncWho,
+};
 
 use super::text::{p50, p99};
 use super::waits::HEADER;
@@ -34,13 +36,14 @@ fn headline(syncs: &LiveSyncs, seconds: f64) -> String {
             of_interval(pressure.full_ns)
         );
     }
-    for (sum, place) in [
-        (syncs.elsewhere, "on other disks"),
-        (syncs.unplaced, "on file systems that are not found"),
+    for (sum, place, has_disks) in [
+        (syncs.elsewhere, "on other disks or on none", true),
+        (syncs.unplaced, "on file systems that are not found", false),
     ] {
         if sum.count > 0 {
             let time = units::time(Some(sum.ns as f64));
-            let _ = write!(text, "   {} waits of {time} {place}", sum.count);
+            let names = elsewhere(&syncs.elsewhere_by, has_disks);
+            let _ = write!(text, "   {} waits of {time} {place}{names}", sum.count);
         }
     }
     let losses = &syncs.losses;
@@ -57,9 +60,31 @@ fn headline(syncs: &LiveSyncs, seconds: f64) -> String {
     text
 }
 
+/// The names of those with the longest waits.
+fn elsewhere(all: &[LiveElsewhere], has_disks: bool) -> String {
+    const NAMED: usize = 3;
+    let its = all
+        .iter()
+        .filter(|of| of.place.devices.is_some() == has_disks);
+    let names = its.filter_map(|of| {
+        let name = escape::line(of.place.name.as_deref()?);
+        let filesystem = of.place.filesystem.as_deref();
+        Some(filesystem.map_or(name.clone(), |it| format!("{name} ({})", escape::line(it))))
+    });
+    let names: Vec<String> = names.take(NAMED).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(": {}", names.join(", "))
+}
+
 fn named(who: &SyncWho, place: &SyncPlace) -> [String; 3] {
     let group = who.cgroup.as_ref().filter(|_| who.pid.is_none());
-    let place = place.name.as_deref().map_or("-".to_owned(), escape::line);
+    let name = place.name.as_deref().map_or("-".to_owned(), escape::line);
+    let place = match place.members.len() {
+        0 => name,
+        devices => format!("{name}, {devices} devices"),
+    };
     [
         units::optional(who.pid),
         escape::line(group.unwrap_or(&who.comm)),

@@ -187,3 +187,67 @@ fn a_throttled_writer_is_shown_at_its_disk() {
     let place = mounted.path().display().to_string();
     assert_eq!(row["place"]["name"], place.as_str(), "{row:#}");
 }
+
+/// The kernel throttles the writers of a btrfs by the whole file system: they are shown with all disks below it.
+#[test]
+#[ignore = "root"]
+fn a_throttled_writer_of_btrfs_is_on_all_its_disks() {
+    let disks = [(); 2].map(|()| LoopDevice::in_memory(256 << 20));
+    let [first, second] = [disks[0].node(), disks[1].node()];
+    run("mkfs.btrfs", &["-q", "-f", "-d", "raid0", &first, &second]);
+    let mounted = Mounted::new(&first);
+    let bdi = Bdi::of_btrfs_on(&disks[0].device.name);
+    if !bdi.limits() {
+        println!(
+            "skipped: this kernel has no strict_limit (Linux 6.2), by which one file system alone is throttled"
+        );
+        return;
+    }
+    let program = Program::new(BINARY);
+    // Of the two disks this one is watched.
+    let arguments = ["--json", "--detail", "syncs"];
+    let started = stat(&program, &second, 4, &arguments);
+    let to = format!("of={}", mounted.path().join("file").display());
+    let mut dd = Command::new("dd")
+        .args(["if=/dev/zero", &to, "bs=64k", "count=1600"])
+        .spawn()
+        .expect("dd");
+    assert!(dd.wait().expect("its end").success());
+    let json = record(started);
+    let all = json["syncs"]["throttled"].as_array().expect("a list");
+    let row = all.iter().find(|row| row["pid"] == dd.id());
+    let row = row.unwrap_or_else(|| panic!("{json:#}"));
+    println!("{row:#}");
+    assert!(number(&row["count"]) >= 1.0 && number(&row["ns"]) > 0.0);
+    let place = &row["place"];
+    assert_eq!(place["name"], mounted.path().display().to_string());
+    assert_eq!(place["filesystem"], "btrfs");
+    let names: Vec<Value> = disks
+        .iter()
+        .map(|disk| disk.device.name.as_str().into())
+        .collect();
+    let has = |of: &str, name: &Value| place[of].as_array().is_some_and(|list| list.contains(name));
+    for name in &names {
+        assert!(has("members", name) && has("devices", name), "{row:#}");
+    }
+    assert_eq!(json["syncs"]["unplaced"]["count"], 0, "{json:#}");
+}
+
+/// What the kernel throttles the writers of a file system by.
+struct Bdi(std::path::PathBuf);
+
+impl Bdi {
+    fn of_btrfs_on(disk: &str) -> Bdi {
+        let all = fs::read_dir("/sys/fs/btrfs").expect("a directory");
+        let mut all = all.map(|entry| entry.expect("a btrfs").path());
+        let its = all.find(|path| path.join("devices").join(disk).exists());
+        Bdi(its.expect("the btrfs").join("bdi"))
+    }
+
+    /// Few dirty pages at a time, for this file system alone; false if the kernel cannot.
+    fn limits(&self) -> bool {
+        let settings = [("strict_limit", "1"), ("max_bytes", "8388608")];
+        let is_set = |(name, value)| fs::write(self.0.join(name), value).is_ok();
+        settings.into_iter().all(is_set)
+    }
+}

@@ -6,7 +6,8 @@ use std::path::Path;
 use iosched_result::stat::SyncPlace;
 
 use super::mounts::{Mount, above};
-use super::resolve::{devices_of, name_of_numbers, stands_on};
+use super::parse_dev;
+use super::resolve::{btrfs_members_throttled_as, devices_of, name_of_numbers, stands_on};
 
 /// A mounted file system is named by its mount point, another device by its kernel name. The result is empty if neither is found.
 /// `mounts` are the mounts that this process sees, `seen` those that the waiting process sees.
@@ -19,18 +20,65 @@ pub fn place_of(mounts: &[Mount], seen: &[Mount], major: u32, minor: u32) -> Syn
         if mount.filesystem == "overlay" {
             return upper(mounts, mount);
         }
-        return SyncPlace {
-            name: Some(mount.point.to_string_lossy().into_owned()),
-            devices: Some(disks_of(&devices_of(mount))),
-        };
+        return at(mount);
     }
     match name_of_numbers(major, minor) {
         Some(name) => SyncPlace {
             devices: Some(disks_of(std::slice::from_ref(&name))),
             name: Some(name),
+            ..SyncPlace::default()
         },
         None => SyncPlace::default(),
     }
+}
+
+fn at(mount: &Mount) -> SyncPlace {
+    let name = mount.point.to_string_lossy().into_owned();
+    on(name, &mount.filesystem, devices_of(mount))
+}
+
+fn on(name: String, filesystem: &str, members: Vec<String>) -> SyncPlace {
+    SyncPlace {
+        name: Some(name),
+        devices: Some(disks_of(&members)),
+        filesystem: Some(filesystem.to_owned()),
+        members: if members.len() > 1 {
+            members
+        } else {
+            Vec::new()
+        },
+    }
+}
+
+/// The same by the name of a `backing_dev_info`, by which the kernel throttles the writers of a file system without a disk of its own.
+/// It is a device number (`0:53`: NFS, FUSE), or the type of the file system with a number (`btrfs-1`, `cifs-2`).
+pub fn place_of_bdi(mounts: &[Mount], seen: &[Mount], bdi: &str) -> SyncPlace {
+    let (kind, _) = bdi.split_once('-').unwrap_or((bdi, ""));
+    if let Some((major, minor)) = parse_dev(kind) {
+        return place_of(mounts, seen, major, minor);
+    }
+    if let Some(members) = btrfs_members_throttled_as(bdi) {
+        let is_its = |mount: &&Mount| mount.filesystem == kind && devices_of(mount) == members;
+        let mount = mounts.iter().chain(seen).find(is_its);
+        let name = mount.map_or(bdi.to_owned(), |mount| {
+            mount.point.to_string_lossy().into_owned()
+        });
+        return on(name, kind, members);
+    }
+    // Which of the mounts of its type it is, nobody tells; but one that needs no device has no disk.
+    let of_type = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    SyncPlace {
+        name: Some(bdi.to_owned()),
+        devices: needs_no_device(&of_type, kind).then(Vec::new),
+        filesystem: Some(kind.to_owned()),
+        members: Vec::new(),
+    }
+}
+
+/// As the lines of /proc/filesystems have it.
+fn needs_no_device(filesystems: &str, kind: &str) -> bool {
+    let mut lines = filesystems.lines();
+    lines.any(|line| line.split_once('\t') == Some(("nodev", kind)))
 }
 
 /// Files of an overlay are written to its upper directory, which is named as this process sees it.
@@ -38,10 +86,7 @@ fn upper(mounts: &[Mount], overlay: &Mount) -> SyncPlace {
     let mut options = overlay.options.split(',');
     let directory = options.find_map(|option| option.strip_prefix("upperdir="));
     let mount = directory.and_then(|path| above(mounts, Path::new(path)));
-    mount.map_or_else(SyncPlace::default, |mount| SyncPlace {
-        name: Some(mount.point.to_string_lossy().into_owned()),
-        devices: Some(disks_of(&devices_of(mount))),
-    })
+    mount.map_or_else(SyncPlace::default, at)
 }
 
 fn disks_of(names: &[String]) -> Vec<String> {
@@ -68,6 +113,37 @@ mod tests {
         );
         assert_eq!(place_of(&mounts, &[], 0, 78), SyncPlace::default());
     }
+
+    #[test]
+    fn a_file_system_without_a_disk_is_named_by_what_throttles_its_writers() {
+        let mounts = parse("40 22 0:77 / /mnt rw - nfs4 server:/export rw\n");
+        for bdi in ["0:77", "0:77-fuseblk"] {
+            let place = place_of_bdi(&mounts, &[], bdi);
+            assert_eq!(place, place_of(&mounts, &[], 0, 77), "{bdi}");
+            assert_eq!(place.name.as_deref(), Some("/mnt"), "{bdi}");
+            assert_eq!(place.filesystem.as_deref(), Some("nfs4"), "{bdi}");
+            assert_eq!(place.devices, Some(Vec::new()), "{bdi}");
+        }
+        // It needs no device.
+        let place = place_of_bdi(&mounts, &[], "tmpfs-3");
+        assert_eq!(place.name.as_deref(), Some("tmpfs-3"));
+        assert_eq!(place.devices, Some(Vec::new()));
+        // A btrfs that is no more.
+        let place = place_of_bdi(&mounts, &[], "btrfs-0");
+        assert_eq!(place.name.as_deref(), Some("btrfs-0"));
+        assert_eq!((place.devices, place.members), (None, Vec::new()));
+    }
+
+    #[test]
+    fn the_kernel_says_which_file_systems_need_no_device() {
+        let text = "nodev\tcifs\n\tbtrfs\nnodev\tnfs4\n";
+        let of = |kind| needs_no_device(text, kind);
+        assert_eq!(
+            ["cifs", "nfs4", "nfs", "btrfs", ""].map(of),
+            [true, true, false, false, false]
+        );
+    }
+
     /// Root of a container: only its processes see the overlay, and its upper directory is on a disk of the host.
     #[test]
     fn an_overlay_is_where_its_upper_directory_is() {

@@ -213,6 +213,17 @@ pub(crate) fn btrfs_members() -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
+/// The members of the mounted btrfs whose writers the kernel throttles by this name.
+pub(super) fn btrfs_members_throttled_as(bdi: &str) -> Option<Vec<String>> {
+    let is_its = |uuid: &str| {
+        let link = fs::read_link(format!("/sys/fs/btrfs/{uuid}/bdi"));
+        link.is_ok_and(|target| target.file_name().is_some_and(|name| name == bdi))
+    };
+    let mut all = btrfs_members().into_iter();
+    all.find(|(uuid, _)| is_its(uuid))
+        .map(|(_, members)| members)
+}
+
 /// Whether I/O is scheduled here, or cannot be followed further down.
 pub(super) fn stops_at(device: &Device, slaves: &[String]) -> bool {
     device.has_requests() || slaves.is_empty()

@@ -94,9 +94,15 @@ fn who(who: &SyncWho) -> String {
     }
 }
 
+/// What waits for a file system with several devices waits for all of them.
 fn at(place: &SyncPlace) -> String {
-    let name = place.name.as_ref();
-    name.map_or(String::new(), |name| format!(" on {name}"))
+    let Some(name) = &place.name else {
+        return String::new();
+    };
+    match place.members.as_slice() {
+        [] => format!(" on {name}"),
+        members => format!(" on {name} ({} together)", members.join(", ")),
+    }
 }
 
 /// The watched disk below it.

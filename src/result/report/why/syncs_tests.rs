@@ -19,6 +19,7 @@ fn srv() -> SyncPlace {
     SyncPlace {
         name: Some("/srv".to_owned()),
         devices: Some(vec!["sda".to_owned()]),
+        ..SyncPlace::default()
     }
 }
 
@@ -55,6 +56,7 @@ fn syncs(calls: Vec<LiveSync>) -> LiveSyncs {
         writeback: Vec::new(),
         elsewhere: Sum::default(),
         unplaced: Sum::default(),
+        elsewhere_by: Vec::new(),
         pressure: None,
         losses: SyncLosses::default(),
     }
@@ -162,6 +164,30 @@ fn a_throttled_writer_is_told_without_a_place_too() {
         texts(&syncs, &writers(&[])),
         [
             "db (7): the kernel makes it sleep when it writes, 90.0 % of the time (balance_dirty_pages): it dirties pages faster than they are written."
+        ]
+    );
+}
+
+/// The kernel throttles them for the file system, and for none of its disks.
+#[test]
+fn writers_of_a_file_system_on_several_disks_are_throttled_for_all_of_them() {
+    let mut syncs = syncs(Vec::new());
+    let of = |name: &str| name.to_owned();
+    syncs.throttled.push(LivePause {
+        who: db(),
+        place: SyncPlace {
+            members: vec![of("sda1"), of("sdb")],
+            devices: Some(vec![of("sda"), of("sdb")]),
+            ..srv()
+        },
+        count: 50,
+        ns: 9 * SECOND,
+        share: 0.9,
+    });
+    assert_eq!(
+        texts(&syncs, &writers(&[])),
+        [
+            "db (7): the kernel makes it sleep when it writes on /srv (sda1, sdb together), 90.0 % of the time (balance_dirty_pages): it dirties pages faster than they are written."
         ]
     );
 }
