@@ -17,6 +17,8 @@ mod pty; // a program on its own terminal
 mod stages; // --detail stages of processes
 #[path = "../../tests/support/mod.rs"]
 mod support;
+#[path = "stat/sync_limits.rs"]
+mod sync_limits; // what --detail syncs does not see
 #[path = "stat/syncs.rs"]
 mod syncs; // --detail syncs
 #[path = "stat/waits.rs"]
