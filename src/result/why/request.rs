@@ -113,21 +113,21 @@ impl Requests {
             op: request.op,
             marks,
         };
-        self.packed.push(match offsets(&request) {
-            Some((to_issue_ns, to_done_ns)) => Packed {
+        let packed = if let Some((to_issue_ns, to_done_ns)) = offsets(&request) {
+            Packed {
                 to_issue_ns,
                 to_done_ns,
                 ..packed
-            },
-            None => {
-                self.far.push([request.issued_ns, request.done_ns]);
-                Packed {
-                    to_issue_ns: (self.far.len() - 1) as u32,
-                    marks: marks | FAR,
-                    ..packed
-                }
             }
-        });
+        } else {
+            self.far.push([request.issued_ns, request.done_ns]);
+            Packed {
+                to_issue_ns: (self.far.len() - 1) as u32,
+                marks: marks | FAR,
+                ..packed
+            }
+        };
+        self.packed.push(packed);
     }
 
     /// The same memory, without requests.
