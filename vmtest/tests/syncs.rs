@@ -227,7 +227,7 @@ fn is_on(probe: &SyncProbe, row: &SyncRow, at: &Path, disk: &Disk) {
     println!("{place:?}");
     assert_eq!(place.name.as_deref(), at.to_str());
     let devices = place.devices.expect("devices");
-    assert_eq!(devices, [disk.device.name.clone()]);
+    assert_eq!(devices, std::slice::from_ref(&disk.device.name));
 }
 
 /// That of btrfs is no disk's: the kernel throttles its writers by the whole file system.
