@@ -460,8 +460,8 @@ fn what_was_searched_and_what_was_not_read_is_said() {
     assert!(found[20].1.starts_with("10 more lines"));
 }
 
-#[test]
-fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
+/// A rule that sets kyber on the disk, which has bfq; and its line.
+fn with_a_rule_for_kyber() -> (Facts, Rival) {
     let mut facts = healthy();
     facts.disks[0].active = "bfq".into();
     let evidence = iosched_result::persist::Evidence {
@@ -485,6 +485,12 @@ fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
         place: persistent::Place::Other,
         evidence,
     }];
+    (facts, own)
+}
+
+#[test]
+fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
+    let (mut facts, own) = with_a_rule_for_kyber();
     facts.survey = Ok(survey(&[own.clone(), rival("", 90, Some("bfq"))]));
     let found = &lines(&facts, "persistent setting")[0];
     assert_eq!(found.0, ItemState::Conflict);
@@ -529,30 +535,6 @@ fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
             && found.2.contains("udevadm trigger"),
         "{found:?}"
     );
-    // The scheduler is in force, and one of its settings is not.
-    facts.disks[0].active = "kyber".into();
-    let of_rule = [("nr_requests", "128"), ("iosched/read_lat_nsec", "2000000")];
-    facts.kept[0].evidence.settings = of_rule
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into();
-    facts.disks[0].settings = facts.kept[0].evidence.settings.clone();
-    assert_eq!(
-        diagnose(&facts, false).persistent[0].is_in_force,
-        Some(true)
-    );
-    let depth = facts.disks[0].settings.get_mut("nr_requests");
-    "64".clone_into(depth.expect("a setting"));
-    let found = &lines(&facts, "persistent setting")[0];
-    assert_eq!(found.0, ItemState::Conflict);
-    assert!(
-        found.1.ends_with("nr_requests is 64, not 128") && found.2.contains("udevadm trigger"),
-        "{found:?}"
-    );
-    facts.disks[0].settings.remove("nr_requests");
-    let of_json = &diagnose(&facts, false).persistent[0];
-    assert_eq!(of_json.is_in_force, Some(false));
-    assert_eq!(of_json.differing.get("nr_requests"), Some(&None));
-    facts.disks[0].active = "bfq".into();
     facts.kept[0].place = persistent::Place::NotRead;
     facts.kept[0].file = "/etc/tuned/iosched-x/tuned.conf".into();
     let found = &lines(&facts, "persistent setting")[0];
@@ -614,6 +596,34 @@ fn a_throttle_is_a_conflict_only_where_iosched_runs() {
     );
     facts.requests.own = Some("/batch/shell".into());
     assert_eq!(lines(&facts, "throttles")[0].0, ItemState::Conflict);
+}
+
+#[test]
+fn a_persistent_rule_is_in_force_with_its_settings() {
+    let (mut facts, own) = with_a_rule_for_kyber();
+    facts.survey = Ok(survey(&[own]));
+    facts.disks[0].active = "kyber".into();
+    let of_rule = [("nr_requests", "128"), ("iosched/read_lat_nsec", "2000000")];
+    facts.kept[0].evidence.settings = of_rule
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    facts.disks[0].settings = facts.kept[0].evidence.settings.clone();
+    assert_eq!(
+        diagnose(&facts, false).persistent[0].is_in_force,
+        Some(true)
+    );
+    let depth = facts.disks[0].settings.get_mut("nr_requests");
+    "64".clone_into(depth.expect("a setting"));
+    let found = &lines(&facts, "persistent setting")[0];
+    assert_eq!(found.0, ItemState::Conflict);
+    assert!(
+        found.1.ends_with("nr_requests is 64, not 128") && found.2.contains("udevadm trigger"),
+        "{found:?}"
+    );
+    facts.disks[0].settings.remove("nr_requests");
+    let of_json = &diagnose(&facts, false).persistent[0];
+    assert_eq!(of_json.is_in_force, Some(false));
+    assert_eq!(of_json.differing.get("nr_requests"), Some(&None));
 }
 
 /// Hosts of two kernels speak for one rule: the evidence that fits this machine counts.

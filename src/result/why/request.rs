@@ -131,6 +131,7 @@ impl Requests {
     }
 
     /// The same memory, without requests.
+    #[must_use]
     pub fn cleared(mut self) -> Requests {
         self.packed.clear();
         self.far.clear();
