@@ -6,6 +6,9 @@
 #ifndef IOSCHED_INFLIGHT_BPF_H
 #define IOSCHED_INFLIGHT_BPF_H
 
+/* CLOCK_MONOTONIC at the load. */
+const volatile __u64 loaded_ns;
+
 /* Measure the driver's own commands too; set before the load. */
 const volatile bool with_passthrough;
 

@@ -68,13 +68,16 @@ static __always_inline void end_requeue(const struct queue *queue, struct inflig
 		add(&owner->requeued_ns, now - state->event_ns);
 }
 
+/* The block layer's own time limit for a request; few are under way for longer. */
+#define LONGEST_UNDER_WAY_NS 30000000000ULL
+
 /*
- * Whether no request has had this place since the probe was attached: then one that is first seen at its issue was
- * under way at the attach, and nothing is lost.
+ * Whether a request that is first seen at its issue was under way when the probe was attached, and so is no loss: that is not
+ * long ago, and no request has had its place since.
  */
-static __always_inline bool is_pristine(const struct inflight *state)
+static __always_inline bool is_from_before(const struct inflight *state)
 {
-	return !state->bios;
+	return !state->bios && bpf_ktime_get_ns() - loaded_ns < LONGEST_UNDER_WAY_NS;
 }
 
 /* The request is first seen at its issue: it has no owner, no Q and no G. */
@@ -175,7 +178,7 @@ static __always_inline int issued(struct request *rq)
 	if (state->request && state->request != (__u64)rq)
 		add(&device->evicted, 1);
 	if (!flush && !passthrough)
-		add(is_pristine(state) ? &device->started_before : &device->started_late, 1);
+		add(is_from_before(state) ? &device->started_before : &device->started_late, 1);
 	start_at_issue(queue, rq, state, place);
 	return 0;
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, anyhow, ensure};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{OpenObject, PrintLevel, libbpf_sys};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::maps::{Sizes, ring_levels, ring_size, size_maps};
 use crate::skeleton::{IoschedSkel, IoschedSkelBuilder, OpenIoschedSkel};
@@ -290,6 +291,11 @@ pub(crate) fn attach_to(program: &libbpf_rs::OpenProgramMut<'_>, name: &str) -> 
     Ok(())
 }
 
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    (now.tv_sec * 1_000_000_000 + now.tv_nsec).cast_unsigned()
+}
+
 fn set_constants(
     open: &mut OpenIoschedSkel<'_>,
     abilities: &Abilities,
@@ -300,6 +306,7 @@ fn set_constants(
         .rodata_data
         .as_deref_mut()
         .context("the BPF object has no constants")?;
+    constants.loaded_ns = monotonic_ns();
     constants.bio_queue_arg = abilities.bio_queue.unwrap_or(0);
     constants.merge_arg = abilities.back_merge.unwrap_or(0);
     constants.insert_arg = abilities.insert.unwrap_or(0);

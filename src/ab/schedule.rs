@@ -1,8 +1,10 @@
 //! `--dry-run`: the order of the arms in each block.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use anyhow::Result;
+use iosched_result::analysis::budget;
 use iosched_result::analysis::left::left;
 use iosched_result::analysis::turn;
 use iosched_result::report::left::words;
@@ -32,15 +34,15 @@ pub fn print_rest(earlier: &ResultFile) -> Result<()> {
     let rounds = turn::left_until(&rest, rest.plan.blocks());
     let time = left(earlier, earlier.rounds_took_s.unwrap_or(0.0)).and_then(words);
     note(&format!(
-        "{} rounds are done, and {} {}{}",
+        "{} rounds are done, and {} {} more{}",
         earlier.rounds.len(),
         match (rest.design.stopping, rest.design.extensions.is_empty()) {
             (Stopping::Looks { .. }, true) => "there are at most",
-            (Stopping::Open, true) => "next there are",
+            (Stopping::Open, true) => "there are at least",
             _ => "there are",
         },
         rounds.len(),
-        time.map_or_else(String::new, |time| format!(" more: {time}"))
+        time.map_or_else(String::new, |time| format!(": {time}"))
     ));
     print_page(&format!(
         "seed {}\n{}",
@@ -62,36 +64,31 @@ fn with_all_blocks(earlier: &ResultFile) -> ResultFile {
         .schedule()
         .most_blocks()
         .filter(|_| rest.design.schedule().is_look(drawn));
-    rest.plan
-        .extend(most.unwrap_or(drawn).saturating_sub(drawn), &arms);
+    let more = most.unwrap_or(drawn).saturating_sub(drawn);
+    let affordable = budget::affordable_blocks(earlier, arms.len());
+    let more = affordable.map_or(more, |affordable| more.min(affordable));
+    rest.plan.extend(more, &arms);
     rest
 }
 
-/// A block that is run again has a line of its own.
+/// A block that is run again has a line of its own. `rounds`: in the order of their blocks.
 fn lines(rest: &ResultFile, rounds: &[&PlannedRound]) -> String {
+    let done = rest.rounds.iter().map(|it| (it.block, it.position));
+    let mut done: HashSet<(usize, usize)> = done.collect();
     let mut out = String::new();
-    for block in 0..rest.plan.blocks() {
-        let of_block = rounds.iter().filter(|round| round.block == block);
-        let (mut now, mut again): (Vec<&PlannedRound>, Vec<&PlannedRound>) =
-            (Vec::new(), Vec::new());
-        for round in of_block {
-            let was_run = rest
-                .rounds
-                .iter()
-                .any(|it| (it.block, it.position) == (block, round.position));
-            if was_run || now.contains(round) {
-                again.push(round);
-            } else {
-                now.push(round);
-            }
-        }
+    for of_block in rounds.chunk_by(|one, next| one.block == next.block) {
+        // Those that were run, or stand here for a second time, are run again.
+        let (now, again): (Vec<&PlannedRound>, Vec<&PlannedRound>) = of_block
+            .iter()
+            .partition(|round| done.insert((round.block, round.position)));
         for (rounds, what) in [(now, ""), (again, " again")] {
             let labels = rounds
                 .iter()
                 .map(|round| rest.design.arms[round.arm].label.as_str());
             let labels: Vec<&str> = labels.collect();
             if !labels.is_empty() {
-                let _ = writeln!(out, "block {}{what}: {}", block + 1, labels.join("  "));
+                let block = of_block[0].block + 1;
+                let _ = writeln!(out, "block {block}{what}: {}", labels.join("  "));
             }
         }
     }

@@ -45,7 +45,7 @@ pub fn parse(bytes: &[u8]) -> Result<ResultFile, Unreadable> {
     if result.status == Status::Running {
         conclude::conclude(&mut result);
     } else {
-        no_ratio::complete(&mut result);
+        no_ratio::draw_again(&mut result);
     }
     Ok(result)
 }
@@ -247,6 +247,12 @@ fn plan(result: &ResultFile) -> Result<(), String> {
         let is_in_place =
             (planned.block, planned.position, planned.index) == (block, position, index);
         let is_new = seen.insert((planned.block, planned.arm));
+        require(planned.phase_ns < 1_000_000_000, || {
+            format!(
+                "plan.rounds[{index}]: phase_ns {} is no part of a second",
+                planned.phase_ns
+            )
+        })?;
         require(is_in_place && is_new && planned.arm < plan.arms, || {
             format!("plan.rounds[{index}] is out of order")
         })?;
@@ -280,6 +286,9 @@ fn round(result: &ResultFile, round: &Round) -> Result<(), String> {
     })?;
     require(round.index as u64 <= LARGEST_COUNT, || {
         format!("index {} is too large", round.index)
+    })?;
+    require((0.0..=LONGEST_S).contains(&round.window_s), || {
+        format!("window_s {} is not a valid duration", round.window_s)
     })?;
     require(round.lost_events <= LARGEST_COUNT, || {
         "lost_events is too large".to_owned()

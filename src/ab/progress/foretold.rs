@@ -53,7 +53,7 @@ impl Foretold {
         let about = if shared.is_rough { "about " } else { "" };
         match words_after(left, at.elapsed().as_secs_f64()) {
             Some(words) => format!("{about}{words}{}", self.of),
-            None => "until Ctrl-C".to_owned(),
+            None => "until every metric has its verdict, or Ctrl-C".to_owned(),
         }
     }
 

@@ -48,6 +48,8 @@ pub struct PersistentSetting {
     pub is_in_force: Option<bool>,
     /// The scheduler in force; null without a disk.
     pub active: Option<String>,
+    /// Whether that is the file's, whatever its settings are; null without a disk.
+    pub is_scheduler_active: Option<bool>,
     /// Those of the settings that have another value now, which is null if it cannot be read.
     pub differing: BTreeMap<String, Option<String>>,
     /// Whether what was measured is still about this disk and this kernel, and no older than a year; null without a disk.
@@ -119,14 +121,18 @@ fn is_for(evidence: &Evidence, disk: &DiskFacts) -> bool {
     evidence.model.is_some() && Evidence::is_same(&evidence.model, &disk.model)
 }
 
-/// A file may have evidence from several kernels or firmwares for one rule: then that counts which fits this disk best.
+/// A file may have several lines of evidence for one disk. One of its serial is for it alone; beyond that the one that fits it best
+/// counts, from several kernels or firmwares, and the later of two that fit alike, as udev takes rules.
 fn has_better(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> bool {
-    let doubts = |of: &Lasting| outdated(facts, &of.evidence, disk).len();
+    let rank = |of: &Lasting| {
+        let doubts = outdated(facts, &of.evidence, disk).len();
+        (of.evidence.serial.is_none(), doubts)
+    };
     let same = facts
         .kept
         .iter()
         .filter(|other| other.file == kept.file && is_for(&other.evidence, disk));
-    let best = same.min_by_key(|other| doubts(other));
+    let best = same.rev().min_by_key(|other| rank(other));
     best.is_some_and(|best| !std::ptr::eq(best, kept))
 }
 
@@ -145,6 +151,7 @@ fn without_disk(kept: &Lasting) -> PersistentSetting {
         settings: evidence.settings.clone(),
         is_in_force: None,
         active: None,
+        is_scheduler_active: None,
         differing: BTreeMap::new(),
         does_evidence_hold: None,
         doubts: vec![format!("no disk here {which}")],
@@ -185,6 +192,7 @@ fn of_disk(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> PersistentSetting
         settings: evidence.settings.clone(),
         is_in_force: Some(is_active && differing.is_empty()),
         active: Some(disk.active.clone()),
+        is_scheduler_active: Some(is_active),
         differing,
         does_evidence_hold: Some(does_evidence_hold),
         doubts,

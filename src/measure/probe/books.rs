@@ -290,7 +290,7 @@ impl Drop for Bookkeeper {
     }
 }
 
-/// A panic of another thread leaves the books off by one record at most; [`Bookkeeper::ensure_runs`] tells it.
+/// A panic of another thread leaves the books off by the records of one batch (4,096) at most; [`Bookkeeper::ensure_runs`] tells it.
 fn locked(books: &Mutex<Books>) -> MutexGuard<'_, Books> {
     books.lock().unwrap_or_else(PoisonError::into_inner)
 }

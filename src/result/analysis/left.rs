@@ -44,7 +44,11 @@ pub fn left(result: &ResultFile, took_before_s: f64) -> Option<Left> {
     });
     let within = |seconds: f64| of_limit_s.map_or(seconds, |limit_s| limit_s.min(seconds));
     Some(Left {
-        next_s: found.next_s.map(|next_s| within(next_s) + traces_s),
+        next_s: found.next_s.map(|next_s| {
+            // The traces follow the last round.
+            let is_last = found.most_s == Some(next_s);
+            within(next_s) + if is_last { traces_s } else { 0.0 }
+        }),
         most_s: found
             .most_s
             .map(within)

@@ -40,23 +40,21 @@ pub(super) fn found(
     all
 }
 
-/// What results of earlier versions do not say follows from their rounds.
-pub fn complete(result: &mut ResultFile) {
+/// It follows from the rounds, whatever a file says.
+pub fn draw_again(result: &mut ResultFile) {
     let table = Table::new(result);
-    let missing = result.comparisons.iter().enumerate().filter(|(_, row)| {
-        let reasons = &row.comparison.reasons;
-        let is_censored = |reason: &Reason| matches!(reason, Reason::Censored { .. });
-        row.no_ratio.is_empty() && reasons.iter().any(is_censored)
+    let found = result.comparisons.iter().map(|row| {
+        let mut reasons = row.comparison.reasons.iter();
+        if !reasons.any(|reason| matches!(reason, Reason::Censored { .. })) {
+            return Vec::new();
+        }
+        let blocks = table.blocks(&row.metric, &row.arm, &row.reference);
+        let arms = (row.arm.as_str(), row.reference.as_str());
+        found(&table, &row.metric, arms, &blocks)
     });
-    let found: Vec<(usize, Vec<NoRatio>)> = missing
-        .map(|(index, row)| {
-            let blocks = table.blocks(&row.metric, &row.arm, &row.reference);
-            let arms = (row.arm.as_str(), row.reference.as_str());
-            (index, found(&table, &row.metric, arms, &blocks))
-        })
-        .collect();
-    for (index, no_ratio) in found {
-        result.comparisons[index].no_ratio = no_ratio;
+    let found: Vec<Vec<NoRatio>> = found.collect();
+    for (row, no_ratio) in result.comparisons.iter_mut().zip(found) {
+        row.no_ratio = no_ratio;
     }
 }
 
@@ -126,7 +124,11 @@ mod tests {
         result.comparisons[0].no_ratio.clear();
         assert!(words::verdict(&result.comparisons[0]).contains("an arm stalled, failed"));
         result.status = Status::Complete;
-        complete(&mut result);
+        draw_again(&mut result);
+        assert_eq!(result.comparisons[0].no_ratio, wanted);
+        // And one that says something else.
+        result.comparisons[0].no_ratio = vec![of("nobody", WhyNoRatio::Failed, 99_999)];
+        draw_again(&mut result);
         assert_eq!(result.comparisons[0].no_ratio, wanted);
     }
 

@@ -6,9 +6,18 @@ use crate::analysis::left::Left;
 pub fn words(left: Left) -> Option<String> {
     // Less than this is no second statement.
     const ALIKE: f64 = 1.02;
-    let most_s = left.most_s?;
+    // A file may say anything.
+    const LONGEST_S: f64 = 1e9;
+    let within = |seconds: f64| {
+        if seconds > 0.0 {
+            seconds.min(LONGEST_S)
+        } else {
+            0.0
+        }
+    };
+    let most_s = within(left.most_s?);
     let most = time(most_s);
-    Some(match left.next_s {
+    Some(match left.next_s.map(within) {
         None => format!("at most {most} left"),
         Some(next_s) if most_s <= ALIKE * next_s => format!("{most} left"),
         Some(next_s) => format!("{} to the next look, at most {most} left", time(next_s)),
@@ -82,6 +91,14 @@ mod tests {
         );
         assert_eq!(of(None, Some(90.0)).as_deref(), Some("at most 90 s left"));
         assert_eq!(of(None, None), None);
+        assert_eq!(
+            of(None, Some(f64::NAN)).as_deref(),
+            Some("at most 0 s left")
+        );
+        assert_eq!(
+            of(None, Some(1e300)).as_deref(),
+            of(None, Some(1e9)).as_deref()
+        );
         let later = words_after(
             Left {
                 next_s: Some(5.0),

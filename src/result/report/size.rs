@@ -16,16 +16,6 @@ pub fn of(result: &ResultFile) -> String {
     format!("{arms} arms x {}", blocks(result))
 }
 
-/// Blocks that do not count are in no row.
-fn blocks(result: &ResultFile) -> String {
-    let (begun, spoilt) = (result.blocks_begun(), spoilt(result));
-    let all = all_blocks(result);
-    if spoilt == 0 {
-        return all;
-    }
-    format!("{all}, of which {} count", begun.saturating_sub(spoilt))
-}
-
 /// How many were begun and have a round that does not count in their last attempt.
 fn spoilt(result: &ResultFile) -> usize {
     let last = |block: usize| {
@@ -40,21 +30,29 @@ fn spoilt(result: &ResultFile) -> usize {
     excluded.len()
 }
 
-fn all_blocks(result: &ResultFile) -> String {
-    let begun = result.blocks_begun();
+fn blocks(result: &ResultFile) -> String {
+    let (begun, spoilt) = (result.blocks_begun(), spoilt(result));
+    // Blocks that do not count are in no row.
+    let count = match spoilt {
+        0 => String::new(),
+        _ => format!(" ({} count)", begun.saturating_sub(spoilt)),
+    };
     if let Some(how) = extensions(result) {
-        return format!("{begun} blocks, {how}");
+        return format!("{begun} blocks{count}, {how}");
     }
     match (result.design.stopping, result.design.budget_s) {
-        (Stopping::Fixed { blocks }, _) => format!("{blocks} blocks"),
+        (Stopping::Fixed { blocks }, _) => format!("{blocks} blocks{count}"),
         (Stopping::Looks { .. }, Some(budget_s)) => {
-            format!("{begun} blocks, planned into {}", times::limit(budget_s))
+            format!(
+                "{begun} blocks{count}, planned into {}",
+                times::limit(budget_s)
+            )
         }
         (Stopping::Looks { .. }, None) => {
             let most = result.design.stopping.most_blocks().unwrap_or(begun);
-            format!("{begun} of at most {most} blocks")
+            format!("{begun} of at most {most} blocks{count}")
         }
-        (Stopping::Open, _) => format!("{begun} blocks, open-ended"),
+        (Stopping::Open, _) => format!("{begun} blocks{count}, open-ended"),
     }
 }
 
@@ -97,9 +95,6 @@ mod tests {
         // Run again, and then it counts.
         assert_eq!(of_spoilt(&[3]), "2 arms x 10 blocks");
         // Too many: none is run again.
-        assert_eq!(
-            of_spoilt(&[3, 5, 7]),
-            "2 arms x 10 blocks, of which 7 count"
-        );
+        assert_eq!(of_spoilt(&[3, 5, 7]), "2 arms x 10 blocks (7 count)");
     }
 }

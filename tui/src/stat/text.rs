@@ -128,7 +128,7 @@ fn lost(q: &Quality, e: &Edges, without_queue_wait: u64, statuses: &[StatusCount
         ("evicted", q.evicted),
         ("negative", q.negative),
         ("started late", q.started_late),
-        ("started before", q.started_before),
+        ("under way at the attach", q.started_before),
         ("unseen", q.unseen),
         ("unissued", q.unissued),
         ("owner overflow", q.owner_overflow),
