@@ -51,7 +51,7 @@ pub fn print_rest(earlier: &ResultFile) -> Result<()> {
     ))
 }
 
-/// With all blocks that may follow.
+/// The result with all blocks drawn that may still follow.
 fn with_all_blocks(earlier: &ResultFile) -> ResultFile {
     let mut rest = earlier.clone();
     let stopped = rest.stopped_arms();

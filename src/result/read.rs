@@ -249,7 +249,7 @@ fn plan(result: &ResultFile) -> Result<(), String> {
         let is_new = seen.insert((planned.block, planned.arm));
         require(planned.phase_ns < 1_000_000_000, || {
             format!(
-                "plan.rounds[{index}]: phase_ns {} is no part of a second",
+                "plan.rounds[{index}]: phase_ns {} is not below 1,000,000,000",
                 planned.phase_ns
             )
         })?;

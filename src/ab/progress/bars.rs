@@ -16,7 +16,7 @@ pub fn spinner() -> ProgressBar {
     spinner
 }
 
-/// Of bytes that are written.
+/// A bar that counts the bytes that are written.
 pub fn bar(size_bytes: u64, what: &'static str) -> ProgressBar {
     let style = style("{bar:30} {bytes}/{total_bytes}, {left} left  {msg}");
     // Nothing is known before the first step.
@@ -31,7 +31,7 @@ pub fn bar(size_bytes: u64, what: &'static str) -> ProgressBar {
         .with_message(what)
 }
 
-/// Of rounds, as long as they were foretold to take: how many of them ended in which time says little, because they take as long as
+/// A bar of rounds. It shows the time that was foretold; the pace of the bar itself says little, because rounds take as long as
 /// their arm takes, and a run that goes on begins with some.
 pub fn of_rounds(rounds: u64, left: &Foretold) -> ProgressBar {
     let style = style(if left.has_looks() {

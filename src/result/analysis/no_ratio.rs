@@ -11,7 +11,7 @@ use crate::statistics::signed_rank::Difference;
 use crate::statistics::verdict::Reason;
 use crate::types::result::{Censored, NoRatio, ResultFile, Round, WhyNoRatio};
 
-/// Of the blocks that a comparison counts: by arm, the most frequent first.
+/// Why the blocks that a comparison counts have no ratio: one entry for each arm and cause, the most frequent first.
 pub(super) fn found(
     table: &Table<'_>,
     metric: &Metric,

@@ -54,7 +54,7 @@ pub struct Requests {
     packed: Vec<Packed>,
     /// Issue and end of those that last longer than `Packed` can say, or are out of order.
     far: Vec<[u64; 2]>,
-    /// Of each disk, the last end of a request.
+    /// When the last request of each disk ended; the index is the disk's.
     last_ns: Vec<u64>,
 }
 

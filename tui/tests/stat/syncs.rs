@@ -204,7 +204,7 @@ fn a_throttled_writer_of_btrfs_is_on_all_its_disks() {
         return;
     }
     let program = Program::new(BINARY);
-    // Of the two disks this one is watched.
+    // Only this one of the two disks is watched.
     let arguments = ["--json", "--detail", "syncs"];
     let started = stat(&program, &second, 4, &arguments);
     let to = format!("of={}", mounted.path().join("file").display());

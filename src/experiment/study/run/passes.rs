@@ -139,7 +139,7 @@ impl StudyRun<'_> {
                     }
                 }
                 self.save(study)?;
-                // With the conclusions and the file, which grow with the study.
+                // The time of a block includes its conclusions and the saving of the file, which grow with the study.
                 cells[index].took.add(machine.now().saturating_sub(begin));
             }
             open = stays;

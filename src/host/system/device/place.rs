@@ -65,7 +65,7 @@ pub fn place_of_bdi(mounts: &[Mount], seen: &[Mount], bdi: &str) -> SyncPlace {
         });
         return on(name, kind, members);
     }
-    // Which of the mounts of its type it is, nobody tells; but one that needs no device has no disk.
+    // The kernel does not say which mount of this type it is. A file system that needs no device has no disk.
     let of_type = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     SyncPlace {
         name: Some(bdi.to_owned()),
